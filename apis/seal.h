@@ -1,0 +1,48 @@
+// Secrets at rest: `v1.<key id>.<base64url>`; see docs/security.md for the format. The master key
+// never leaves this object.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace umpteenth::apis {
+
+struct SealedEntry {  // what a value is bound to
+  std::string ns, name, entry;
+};
+
+class Sealer {
+ public:
+  // master_keys: newest first, each ≥ 16 bytes; all open, the first seals.
+  Sealer(std::string instance_id, std::vector<std::string> master_keys);
+
+  std::string seal(const SealedEntry& where, std::string_view value) const;
+  std::string open(const SealedEntry& where, std::string_view sealed) const;  // Error(invalid)
+  bool is_current(std::string_view sealed) const;  // s1 under the newest key
+  std::string fingerprint(const SealedEntry& where, std::string_view value) const;  // 8 hex digits
+  std::string public_key() const;  // for offline sealing: base64url X25519
+  const std::string& instance_id() const { return instance_id_; }
+
+  // Offline, with only the public key and the instance id.
+  static std::string seal_offline(std::string_view public_key, std::string_view instance_id,
+                                  const SealedEntry& where, std::string_view value);
+
+ private:
+  std::string instance_id_;
+  std::vector<std::string> keys_;
+};
+
+// Admission of a Secret on every path: seals spec.stringData into spec.sealedData, keeps the old
+// ciphertext where the value is unchanged, re-seals x1 as s1, replaces the clear values inside the
+// last-applied annotation by "sealed", sets status.fingerprints, and refuses
+// (Error(invalid)) other labels or annotations that contain a given value of six or more characters.
+void admit_secret(const Sealer& sealer, json::Value& object, const json::Value* old);
+
+// The value a reference {secret, key} means; key rules of docs. secret: the Secret object.
+std::string secret_value(const Sealer& sealer, const json::Value& secret, const std::string& key);
+
+}  // namespace umpteenth::apis

@@ -1,0 +1,18 @@
+// From a ModelProvider resource to a client.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "apis/model_provider.h"
+#include "base/outbound.h"
+#include "models/model_client.h"
+
+namespace umpteenth::models {
+
+// Error(not_found) names the models that exist; Error(invalid) a type that has no client.
+Model make_model(const apis::ModelProviderSpec& provider, const std::string& provider_name,
+                 const std::string& model_name, const std::string& api_key,
+                 const OutboundPolicy& policy);
+
+}  // namespace umpteenth::models

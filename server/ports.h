@@ -1,0 +1,39 @@
+// What the server needs of the running system, declared here and wired in cmd/umpd.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/http/message.h"
+#include "base/json.h"
+
+namespace umpteenth::server {
+
+// Starting runs: same path for API, webhook, retry and `umpctl run`.
+class Trigger {
+ public:
+  virtual ~Trigger() = default;
+  struct Request {
+    std::string ns, job, trigger, actor;
+    json::Value input;
+    std::string instructions;
+  };
+  // The Run object that was created. Error(not_found), Error(invalid).
+  virtual json::Value start(const Request& request) = 0;
+};
+
+// What the controllers would do now, from the same pure plans.
+class PlanPreview {
+ public:
+  virtual ~PlanPreview() = default;
+  virtual json::Value preview(const std::string& kind, const std::string& ns,
+                              const std::string& name) = 0;
+};
+
+// A live command in a sandbox (later: umpctl exec).
+class Exec {
+ public:
+  virtual ~Exec() = default;
+};
+
+}  // namespace umpteenth::server
