@@ -17,8 +17,12 @@ class Trigger {
     std::string ns, job, trigger, actor;
     json::Value input;
     std::string instructions;
+    std::string name;     // of the Run; "" = made by apis::make_run_name
+    json::Value labels;   // an object or null: added to the Run's own
+    json::Value annotations;
+    bool dry_run = false;  // everything checked, nothing stored
   };
-  // The Run object that was created. Error(not_found), Error(invalid).
+  // The Run object that was created. Error(not_found), Error(invalid), Error(already_exists).
   virtual json::Value start(const Request& request) = 0;
 };
 
