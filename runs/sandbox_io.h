@@ -33,8 +33,8 @@ struct ExecOutcome {
   int exit_code = 0;
   bool timed_out = false;  // killed with its whole process group
   bool oom = false;
-  std::string output;      // head, a line "… N bytes left out …", tail
-  std::string stdout_only; // same bounds
+  std::string output;       // head, a line "… N bytes left out …", tail
+  std::string stdout_only;  // same bounds
   uint64_t total_bytes = 0;
 };
 
@@ -44,7 +44,8 @@ class SandboxIO {
   virtual ExecOutcome exec(const ExecRequest& request, std::stop_token stop) = 0;
   // As the agent's uid; follows what that uid may follow. Error: not_found, too_large, invalid (not
   // a regular file).
-  virtual std::string read_file(const std::string& path, size_t max_bytes, std::stop_token stop) = 0;
+  virtual std::string read_file(const std::string& path, size_t max_bytes,
+                                std::stop_token stop) = 0;
   virtual void write_file(const std::string& path, std::string_view bytes, int mode,
                           std::stop_token stop) = 0;
 };
