@@ -29,10 +29,10 @@ struct Cidr {
 enum class Class { host_local, metadata, private_range, container, blocked, is_public };
 
 struct Topology {
-  std::vector<Cidr> containers;  // the engine's subnets
-  std::vector<Address> gateways; // these count as the host, not as containers
-  std::vector<Cidr> blocked;     // network.blocked_targets and SandboxEngine.spec.blockedTargets
-  bool known = false;            // false: private addresses count as containers (fail closed)
+  std::vector<Cidr> containers;   // the engine's subnets
+  std::vector<Address> gateways;  // these count as the host, not as containers
+  std::vector<Cidr> blocked;      // network.blocked_targets and SandboxEngine.spec.blockedTargets
+  bool known = false;             // false: private addresses count as containers (fail closed)
 };
 
 // Literals only, strict: no octal, no short forms. nullopt otherwise.
@@ -42,6 +42,11 @@ std::string format(const Address& address);
 std::string format(const Cidr& cidr);
 std::string_view class_name(Class c);
 
+// NAT64 to the IPv4 address inside; for addresses that did not come through parse_address (the
+// sockaddr of a resolver's answer). classify() does it itself.
+Address unwrap(const Address& address);
+
+// Total. Addresses of 6to4, Teredo and the v4-compatible form are judged by the IPv4 one inside.
 Class classify(const Address& address, const Topology& topology);
 
 }  // namespace umpteenth::net
