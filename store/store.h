@@ -53,13 +53,13 @@ struct Commit {
 
 struct Query {
   std::string kind;
-  std::string ns;  // "" = all
+  std::string ns;    // "" = all
   size_t limit = 0;  // 0 = all
   std::string next;  // Page::next of the page before: the same snapshot goes on
 };
 
 struct Page {
-  uint64_t revision = 0;  // the snapshot's: the same for all pages of one list
+  uint64_t revision = 0;         // the snapshot's: the same for all pages of one list
   std::vector<RecordPtr> items;  // by ns, then name
   std::string next;              // "" at the end; Error(expired) when used after the snapshot left
   size_t remaining = 0;
@@ -125,13 +125,15 @@ class Store {
   virtual json::Value object_at(const Key& key, std::string_view revision_or_commit) const = 0;
 
   // Machine-made rows. Timelines: seq counts from 1 in each owner (a run's uid).
-  virtual uint64_t timeline_append(std::string_view owner, const std::vector<std::string>& json) = 0;
+  virtual uint64_t timeline_append(std::string_view owner,
+                                   const std::vector<std::string>& json) = 0;
   virtual std::vector<TimelineRow> timeline_read(std::string_view owner, uint64_t after,
                                                  size_t limit) const = 0;
   virtual void timeline_remove(std::string_view owner) = 0;
 
   // Small durable values by (space, key): tokens, job state, counters.
-  virtual std::optional<std::string> row_get(std::string_view space, std::string_view key) const = 0;
+  virtual std::optional<std::string> row_get(std::string_view space,
+                                             std::string_view key) const = 0;
   virtual void row_put(std::string_view space, std::string_view key, std::string_view value) = 0;
   virtual bool row_remove(std::string_view space, std::string_view key) = 0;
   virtual std::vector<std::pair<std::string, std::string>> row_list(
