@@ -20,7 +20,8 @@ struct ClientTarget {
 };
 ClientTarget parse_client_target(std::string_view endpoint);  // unix:///…, tcp://host:port
 
-// The raw connection after an upgrade (101 or 200). Read and write from two threads at once is fine.
+// The raw connection after an upgrade (101 or 200). Read and write from two threads at once is
+// fine.
 class Duplex {
  public:
   virtual ~Duplex() = default;

@@ -10,8 +10,8 @@ struct Limits {
   std::chrono::milliseconds tls_handshake{5'000};
   std::chrono::milliseconds header{10'000};  // first byte to the end of the head
   std::chrono::milliseconds body{60'000};
-  std::chrono::milliseconds write{60'000};   // without progress
-  std::chrono::milliseconds idle{60'000};    // between requests
+  std::chrono::milliseconds write{60'000};  // without progress
+  std::chrono::milliseconds idle{60'000};   // between requests
   size_t header_bytes = 16U << 10;
   size_t header_count = 100;
   size_t body_bytes = 3U << 20;  // where admit() names no other

@@ -18,7 +18,7 @@ class Headers {
   Headers() = default;
   Headers(std::initializer_list<std::pair<std::string, std::string>> fields) : fields_(fields) {}
   void add(std::string name, std::string value);
-  void set(std::string name, std::string value);  // replaces all of that name
+  void set(std::string name, std::string value);      // replaces all of that name
   std::string_view get(std::string_view name) const;  // the first, "" where absent
   bool has(std::string_view name) const;
   std::vector<std::string> all(std::string_view name) const;
@@ -53,7 +53,7 @@ struct Request {
 // drains it on its io thread. Bounded: a slow client makes push fail, never the process grow.
 class Stream {
  public:
-  explicit Stream(size_t max_queued_bytes = 1U << 20) : max_queued_(max_queued_bytes) {}
+  explicit Stream(size_t max_queued_bytes = 1U << 20);
   // False when the client is gone, the stream was closed, or the bound would be passed; in the last
   // case overflowed() is true and the connection is cut without a final chunk.
   bool push(std::string bytes);
@@ -73,14 +73,13 @@ class Stream {
     bool aborted = false;
   };
   Drain drain();
+  // Called with the stream's lock held, so that after on_readable(nullptr) no call is under way.
   void on_readable(std::function<void()> f);
-  void peer_gone();
+  void peer_gone();  // also when the body has been sent whole
 
  private:
   struct State;
-  std::shared_ptr<State> state() const;
-  mutable std::shared_ptr<State> state_;
-  size_t max_queued_;
+  std::shared_ptr<State> state_;
 };
 
 struct Response {

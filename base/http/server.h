@@ -15,7 +15,7 @@
 namespace umpteenth::http {
 
 struct TlsFiles {
-  std::string cert_chain_pem;   // the text, not a path
+  std::string cert_chain_pem;  // the text, not a path
   std::string private_key_pem;
 };
 
