@@ -49,7 +49,7 @@ void Wire::wait_for(short events, Deadline deadline, const char* attempted) cons
   }
 }
 
-void Wire::connect_to(const sockaddr* address, unsigned size, Deadline deadline) {
+void Wire::connect_to(const ::sockaddr* address, unsigned size, Deadline deadline) {
   socket_.reset(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_) throw errno_error(Code::unavailable, "connect");
   if (::connect(socket_.get(), address, size) != 0) {

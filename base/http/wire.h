@@ -8,6 +8,8 @@
 #include "base/fd.h"
 #include "base/http/client.h"
 
+struct sockaddr;
+
 namespace umpteenth::http {
 
 using Deadline = std::chrono::steady_clock::time_point;
@@ -29,7 +31,7 @@ class Wire {
 
  private:
   void wait_for(short events, Deadline deadline, const char* attempted) const;
-  void connect_to(const struct sockaddr* address, unsigned size, Deadline deadline);
+  void connect_to(const ::sockaddr* address, unsigned size, Deadline deadline);
 
   Fd socket_, cancel_;
 };
