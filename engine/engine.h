@@ -26,7 +26,8 @@ struct ExecSpec {
 };
 
 // A started exec. Output comes through on_output, called on the reader's thread; stdout and stderr
-// are told apart. wait() returns the exit code. Destroying it drops the connection, not the process.
+// are told apart. wait() returns the exit code. Destroying it drops the connection, not the
+// process.
 class Exec {
  public:
   virtual ~Exec() = default;
@@ -50,7 +51,8 @@ class Engine {
   virtual void start_container(const std::string& id) = 0;
   // SIGTERM, then SIGKILL after the grace; already stopped is success.
   virtual void stop_container(const std::string& id, Duration grace) = 0;
-  virtual void remove_container(const std::string& id) = 0;  // forced, with volumes; gone is success
+  virtual void remove_container(
+      const std::string& id) = 0;  // forced, with volumes; gone is success
   virtual std::optional<Container> find_container(const std::string& id_or_name) = 0;
   // Complete or throws. All labels must match; "" as value = the label exists.
   virtual std::vector<Container> list_containers(const Labels& labels) = 0;
@@ -84,8 +86,9 @@ class Engine {
   virtual void pull_image(const std::string& name, std::stop_token stop) = 0;
   virtual void remove_image(const std::string& id) = 0;
 
-  // Calls sink for each event until stop, on the calling thread; Error(unavailable) when the stream
-  // breaks (the caller opens another and lists again).
+  // Calls sink for each event of containers and images that carry the labels, and of every network
+  // (engines put no labels in those), until stop, on the calling thread; Error(unavailable) when
+  // the stream breaks (the caller opens another and lists again).
   virtual void events(const Labels& labels, std::function<void(const EngineEvent&)> sink,
                       std::stop_token stop) = 0;
 };
