@@ -12,8 +12,8 @@ namespace {
 constexpr char kActor[] = "system:controller:job";
 
 void add_providers(const store::Store& store, const std::string& ns, Observed& observed) {
-  for (const auto& record : store.list({.kind = "modelproviders", .ns = ns, .limit = 0, .next = ""})
-                                .items) {
+  for (const auto& record :
+       store.list({.kind = "modelproviders", .ns = ns, .limit = 0, .next = ""}).items) {
     auto spec = apis::model_provider_spec_from(record->parse().get("spec"));
     std::set<std::string> models;
     for (const auto& model : spec.models) models.insert(model.name);

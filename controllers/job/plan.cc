@@ -22,8 +22,8 @@ bool active(const RunOf& run) { return !apis::terminal(run.phase); }
 json::Value last_run(const std::vector<RunOf>& runs) {
   const RunOf* last = nullptr;
   for (const RunOf& run : runs) {
-    bool hides = last != nullptr && run.phase == apis::Phase::skipped &&
-                 last->phase != apis::Phase::skipped;
+    bool hides =
+        last != nullptr && run.phase == apis::Phase::skipped && last->phase != apis::Phase::skipped;
     if (!hides) last = &run;
   }
   if (last == nullptr) return nullptr;
@@ -52,8 +52,8 @@ void plan_history(const apis::JobSpec::History& history, const std::vector<RunOf
     auto sorted = of->runs;
     std::ranges::sort(sorted, {}, [](const RunOf* r) { return std::tie(r->completed, r->name); });
     for (size_t i = 0; i + static_cast<size_t>(of->keep) < sorted.size(); ++i) {
-      actions.push_back(RemoveRun{sorted[i]->name, "history keeps " + std::to_string(of->keep) +
-                                                       " " + of->what + " runs"});
+      actions.push_back(RemoveRun{
+          sorted[i]->name, "history keeps " + std::to_string(of->keep) + " " + of->what + " runs"});
     }
   }
 }
@@ -106,7 +106,8 @@ Plan plan(const json::Value& job, const Observed& observed, Time now) {
   plan_history(spec.history, observed.runs, result.actions);
 
   json::Value status = json::Value::object({{"observedGeneration", apis::generation_of(job)}});
-  if (!old_status.get("conditions").is_null()) status.set("conditions", old_status.get("conditions"));
+  if (!old_status.get("conditions").is_null())
+    status.set("conditions", old_status.get("conditions"));
   apis::Condition secrets = secrets_resolved(spec, observed);
   apis::Condition model = model_resolved(resolved, observed);
   for (apis::Condition condition :
@@ -116,8 +117,8 @@ Plan plan(const json::Value& job, const Observed& observed, Time now) {
   }
   if (!scheduled.memory.is_null()) status.set("schedule", scheduled.memory);
   if (scheduled.next) status.set("nextRunTime", format_time(*scheduled.next));
-  std::string last_time = scheduled.due ? format_time(*scheduled.due)
-                                        : old_status.get_string("lastScheduleTime");
+  std::string last_time =
+      scheduled.due ? format_time(*scheduled.due) : old_status.get_string("lastScheduleTime");
   if (!last_time.empty()) status.set("lastScheduleTime", last_time);
   if (json::Value last = last_run(observed.runs); !last.is_null()) status.set("lastRun", last);
   json::Value names = json::Value::array();

@@ -29,7 +29,7 @@ struct RunOf {  // one run of the job
 };
 
 struct Observed {
-  std::vector<RunOf> runs;  // oldest first
+  std::vector<RunOf> runs;                                 // oldest first
   std::map<std::string, std::set<std::string>> secrets;    // those that exist: name → keys
   std::map<std::string, std::set<std::string>> providers;  // those visible: name → model names
   std::optional<apis::WorkspaceSpec> workspace;
@@ -73,6 +73,7 @@ std::optional<Time> latest_due(const std::string& cron, const std::string& zone,
                                Time now);
 
 // The job's spec with the workspace's defaults where the job leaves them open.
-json::Value resolve(const json::Value& job_spec, const std::optional<apis::WorkspaceSpec>& workspace);
+json::Value resolve(const json::Value& job_spec,
+                    const std::optional<apis::WorkspaceSpec>& workspace);
 
 }  // namespace umpteenth::controllers::job

@@ -25,8 +25,8 @@ apis::Condition secrets_resolved(const apis::JobSpec& spec, const Observed& obse
   std::string problems;
   for (const auto& mapping : spec.secrets) {
     auto known = observed.secrets.find(mapping.ref.secret);
-    std::string problem = secret_problem(
-        mapping.ref, known == observed.secrets.end() ? nullptr : &known->second);
+    std::string problem =
+        secret_problem(mapping.ref, known == observed.secrets.end() ? nullptr : &known->second);
     if (!problem.empty()) problems += (problems.empty() ? "" : "; ") + problem;
   }
   if (!problems.empty()) return {"SecretsResolved", "False", "SecretMissing", problems, 0};

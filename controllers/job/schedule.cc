@@ -21,7 +21,8 @@ std::optional<Time> latest_due(const std::string& cron, const std::string& zone,
   for (size_t i = 0; i <= kWindows.size(); ++i) {
     Time from = i < kWindows.size() ? std::max(after, now - kWindows.at(i)) : after;
     std::optional<Time> latest;
-    for (auto t = schedule.next(from, zone); t && *t <= now; t = schedule.next(*t, zone)) latest = t;
+    for (auto t = schedule.next(from, zone); t && *t <= now; t = schedule.next(*t, zone))
+      latest = t;
     if (latest || from == after) return latest;
   }
   return std::nullopt;
@@ -82,10 +83,10 @@ Scheduled plan_schedule(const json::Value& old_status, const apis::JobSpec& spec
   const json::Value& seen = old_status.get("schedule");
   bool same = seen.get_string("cron") == schedule.cron &&
               seen.get_string("timeZone") == schedule.zone && !seen.get_string("since").empty();
-  result.memory = json::Value::object(
-      {{"cron", schedule.cron},
-       {"timeZone", schedule.zone},
-       {"since", same ? seen.get_string("since") : format_time(now)}});
+  result.memory =
+      json::Value::object({{"cron", schedule.cron},
+                           {"timeZone", schedule.zone},
+                           {"since", same ? seen.get_string("since") : format_time(now)}});
   if (result.next) {
     say("True", "Scheduled", "by " + schedule.cron + " in " + schedule.zone);
   } else {

@@ -16,8 +16,8 @@ struct StartRequest {
   std::string ns, job, trigger, actor;  // trigger: Manual | Schedule | Webhook | API | Retry
   json::Value input;
   std::string instructions;
-  std::string name;  // of the Run; "" = made here
-  json::Value labels;       // an object or null: added to the Run's own
+  std::string name;    // of the Run; "" = made here
+  json::Value labels;  // an object or null: added to the Run's own
   json::Value annotations;
   bool dry_run = false;               // everything checked, nothing stored
   std::optional<Time> scheduled_for;  // Schedule: the occurrence

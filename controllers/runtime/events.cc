@@ -26,8 +26,7 @@ void Events::normal(const json::Value& object, std::string_view reason, std::str
   emit(object, "Normal", reason, message);
 }
 
-void Events::warning(const json::Value& object, std::string_view reason,
-                     std::string_view message) {
+void Events::warning(const json::Value& object, std::string_view reason, std::string_view message) {
   emit(object, "Warning", reason, message);
 }
 
@@ -50,23 +49,23 @@ void Events::emit(const json::Value& object, std::string_view type, std::string_
                         "system:controller:" + component_, "event " + key.name);
       return;
     }
-    json::Value event = json::Value::object(
-        {{"apiVersion", "v1"},
-         {"kind", "Event"},
-         {"metadata", json::Value::object({{"name", key.name},
-                                           {"namespace", ns},
-                                           {"uid", crypto::uuid4()},
-                                           {"creationTimestamp", now}})},
-         {"involvedObject", reference_to(object)},
-         {"type", type},
-         {"reason", reason},
-         {"message", text},
-         {"source", json::Value::object({{"component", component_}})},
-         {"reportingComponent", component_},
-         {"reportingInstance", "umpd"},
-         {"firstTimestamp", now},
-         {"lastTimestamp", now},
-         {"count", 1}});
+    json::Value event =
+        json::Value::object({{"apiVersion", "v1"},
+                             {"kind", "Event"},
+                             {"metadata", json::Value::object({{"name", key.name},
+                                                               {"namespace", ns},
+                                                               {"uid", crypto::uuid4()},
+                                                               {"creationTimestamp", now}})},
+                             {"involvedObject", reference_to(object)},
+                             {"type", type},
+                             {"reason", reason},
+                             {"message", text},
+                             {"source", json::Value::object({{"component", component_}})},
+                             {"reportingComponent", component_},
+                             {"reportingInstance", "umpd"},
+                             {"firstTimestamp", now},
+                             {"lastTimestamp", now},
+                             {"count", 1}});
     store_.commit_one({store::Verb::create, key, std::move(event), std::nullopt},
                       "system:controller:" + component_, "event " + key.name);
   } catch (const Error& e) {  // an event is a courtesy: what it tells of has happened anyway

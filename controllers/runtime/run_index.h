@@ -1,5 +1,5 @@
-// What the controllers must know of all runs at once, by job and by phase, without parsing every run
-// again at each event. Fed by the runs' watch and by the controllers' own commits. Thread-safe.
+// What the controllers must know of all runs at once, by job and by phase, without parsing every
+// run again at each event. Fed by the runs' watch and by the controllers' own commits. Thread-safe.
 #pragma once
 
 #include <map>
@@ -34,8 +34,9 @@ class RunIndex {
   // What a commit returned: known at once, before the watch delivers it.
   void committed(const store::RecordPtr& record);
 
-  std::vector<RunEntry> of_job(const std::string& ns, const std::string& job) const;  // oldest first
-  std::vector<RunEntry> unfinished() const;  // oldest first: created, then name
+  std::vector<RunEntry> of_job(const std::string& ns,
+                               const std::string& job) const;  // oldest first
+  std::vector<RunEntry> unfinished() const;                    // oldest first: created, then name
   std::vector<RunEntry> of_workspace(const std::string& ns) const;
   std::optional<RunEntry> find(const store::Key& key) const;
   std::optional<RunEntry> find_by_uid(const std::string& uid) const;

@@ -20,8 +20,8 @@ namespace umpteenth::controllers {
 inline constexpr Duration kBackoffFirst{5};
 inline constexpr Duration kBackoffMost{1'000'000};
 
-// 5 ms doubled for each failure in a row, at most 1000 s. spread in [0, 1): the jitter takes away up
-// to half, never below 5 ms. Pure.
+// 5 ms doubled for each failure in a row, at most 1000 s. spread in [0, 1): the jitter takes away
+// up to half, never below 5 ms. Pure.
 Duration backoff(int failures, double spread);
 
 class WorkQueue {

@@ -1,0 +1,103 @@
+#include "controllers/run/sandbox_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "controllers/run/sandbox_exec.h"
+
+namespace umpteenth::controllers::run {
+namespace {
+
+// Docker's default set without NET_RAW: raw frames cross bridges that separate by address.
+const std::vector<std::string>& root_job_capabilities() {
+  static const std::vector<std::string> kCapabilities{
+      "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER",  "FSETID", "KILL",      "MKNOD",
+      "NET_BIND_SERVICE", "SETFCAP", "SETGID",       "SETPCAP", "SETUID", "SYS_CHROOT"};
+  return kCapabilities;
+}
+
+}  // namespace
+
+std::string sandbox_name(const std::string& instance, const std::string& run_uid) {
+  return "ump-" + instance.substr(0, 8) + "-" + run_uid;
+}
+
+engine::Labels sandbox_labels(const SandboxParams& params, const char* role) {
+  return {{engine::kLabelInstance, params.instance}, {engine::kLabelRole, role},
+          {engine::kLabelRun, params.run_uid},       {engine::kLabelRunName, params.run},
+          {engine::kLabelJob, params.job},           {engine::kLabelWorkspace, params.ns},
+          {engine::kLabelExpires, params.expires}};
+}
+
+engine::ContainerSpec container_spec(const SandboxParams& params) {
+  const apis::Resources& resources = params.spec.sandbox.resources;
+  auto ttl = std::chrono::seconds(params.spec.limits.timeout_seconds) +
+             std::chrono::duration_cast<std::chrono::seconds>(kTtlBeyondTimeout);
+  engine::ContainerSpec spec;
+  spec.name = sandbox_name(params.instance, params.run_uid);
+  spec.image = params.image;
+  spec.entrypoint = {kUmp, "init", "--ttl", std::to_string(ttl.count()) + "s"};
+  spec.user = "0:0";
+  spec.working_dir = "/workspace";
+  spec.hostname = "sandbox";
+  spec.labels = sandbox_labels(params, "sandbox");
+  spec.cap_drop = {"ALL"};
+  if (params.spec.sandbox.run_as_root) spec.cap_add = root_job_capabilities();
+  spec.no_new_privileges = true;
+  spec.disable_healthcheck = true;
+  spec.cpus = resources.cpus;
+  spec.memory_bytes = resources.memory_mib << 20;
+  spec.pids = resources.pids;
+  spec.runtime = params.runtime;
+  spec.networks = {{params.network, params.sandbox_ip, {}}};
+  spec.extra_hosts = {"umpteenth:" + params.broker_ip};
+  if (params.open_network.empty()) {
+    // An internal network still resolves public names through a resolver on the host's loopback.
+    spec.dns = {"127.0.0.1"};
+    spec.dns_options = {"timeout:1", "attempts:1"};
+  } else {
+    spec.networks.push_back({params.open_network, "", {}});
+  }
+  return spec;
+}
+
+engine::NetworkSpec network_spec(const SandboxParams& params, const std::string& subnet,
+                                 const std::string& gateway) {
+  engine::NetworkSpec spec;
+  spec.name = params.network;
+  spec.internal = true;
+  spec.ipv6 = false;
+  spec.subnet = subnet;
+  spec.gateway = gateway;
+  spec.options = {{"com.docker.network.bridge.inhibit_ipv4", "true"}};
+  spec.labels = sandbox_labels(params, "run-network");
+  return spec;
+}
+
+bool reserved_env(const std::string& name) {
+  constexpr std::array kReserved{"UMP_BROKER_URL", "UMP_TOKEN",  "UMP_RUN_ID",
+                                 "UMP_DNS",        "HTTP_PROXY", "HTTPS_PROXY",
+                                 "ALL_PROXY",      "NO_PROXY",   "NODE_USE_ENV_PROXY"};
+  std::string upper = name;
+  std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  return std::ranges::find(kReserved, upper) != kReserved.end();
+}
+
+std::vector<std::string> command_env(const std::string& token, const std::string& run_uid,
+                                     const std::vector<EnvVar>& secrets) {
+  std::vector<std::string> env;
+  auto sorted = secrets;
+  std::ranges::sort(sorted, {}, &EnvVar::name);
+  for (const auto& [name, value] : sorted) {
+    bool carried = !name.empty() && name.find('=') == std::string::npos &&
+                   name.find('\0') == std::string::npos && value.find('\0') == std::string::npos;
+    if (carried && !reserved_env(name)) env.push_back(name + "=" + value);
+  }
+  env.push_back(std::string("UMP_BROKER_URL=") + kBrokerUrl);
+  env.push_back("UMP_TOKEN=" + token);
+  env.push_back("UMP_RUN_ID=" + run_uid);
+  return env;
+}
+
+}  // namespace umpteenth::controllers::run

@@ -1,0 +1,47 @@
+// What a run's sandbox is made of. Pure: the hardening is here and nowhere else.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apis/job.h"
+#include "base/clock.h"
+#include "engine/types.h"
+
+namespace umpteenth::controllers::run {
+
+inline constexpr char kBrokerUrl[] = "http://umpteenth:8081";
+inline constexpr Duration kTtlBeyondTimeout{300'000};
+// The shared bridge of Internet sandboxes while the host is left alone (egressFilter: off).
+inline constexpr char kOpenNetwork[] = "ump-egress";
+
+struct SandboxParams {
+  std::string instance;  // the instance's id
+  std::string ns, run, run_uid, job;
+  apis::JobSpec spec;
+  std::string image;      // the prepared image's id
+  std::string runtime;    // "" = the engine's default
+  std::string network;    // the run network's name
+  std::string broker_ip;  // the broker's endpoint in it
+  std::string sandbox_ip;
+  std::string open_network;  // "" unless the mode is Internet
+  std::string expires;       // RFC 3339
+};
+
+std::string sandbox_name(const std::string& instance, const std::string& run_uid);
+engine::Labels sandbox_labels(const SandboxParams& params, const char* role);
+engine::ContainerSpec container_spec(const SandboxParams& params);
+// subnet: the run's /29; internal, IPv6 off, and no address for the host on the bridge.
+engine::NetworkSpec network_spec(const SandboxParams& params, const std::string& subnet,
+                                 const std::string& gateway);
+
+// The environment of every command: the run's own variables, then the secrets. Secrets named like a
+// reserved variable, or with a name that no environment can carry, are left out.
+struct EnvVar {
+  std::string name, value;
+};
+std::vector<std::string> command_env(const std::string& token, const std::string& run_uid,
+                                     const std::vector<EnvVar>& secrets);
+bool reserved_env(const std::string& name);
+
+}  // namespace umpteenth::controllers::run
