@@ -26,9 +26,10 @@ void Budget::charge(int64_t micro_usd, int64_t input_tokens, int64_t output_toke
 
 bool Budget::reserve(int64_t micro_usd) {
   const std::lock_guard lock(mutex_);
-  const bool fits = limit_ <= 0 || spent_ + reserved_ + micro_usd <= limit_;
-  const bool alone = in_flight_ == 0 && spent_ < limit_;
-  if (!fits && !alone) return false;
+  if (limit_ > 0) {
+    if (spent_ >= limit_) return false;
+    if (in_flight_ > 0 && spent_ + reserved_ + micro_usd > limit_) return false;
+  }
   reserved_ += micro_usd;
   ++in_flight_;
   return true;
