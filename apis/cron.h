@@ -20,6 +20,8 @@ class Cron {
   std::optional<Time> next(Time t, std::string_view zone) const;
 
  private:
+  bool fires_on(int month, int day, int weekday) const;
+
   std::bitset<60> minutes_;
   std::bitset<24> hours_;
   std::bitset<32> days_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apis/common.h"
@@ -64,7 +65,9 @@ struct JobSpec {
 const Kind& job_kind();
 JobSpec job_spec_from(const json::Value& spec);  // a validated spec
 json::Value to_json(const JobSpec& spec);
-std::string_view to_string(NetworkMode mode);      // Internet | AllowedDomains | None
-std::string_view to_string(OverlapPolicy policy);  // Skip | Queue | Parallel
+std::string_view to_string(NetworkMode mode);          // Internet | AllowedDomains | None
+std::string_view to_string(OverlapPolicy policy);      // Skip | Queue | Parallel
+NetworkMode network_mode_from(std::string_view text);  // of a validated spec
+OverlapPolicy overlap_policy_from(std::string_view text);
 
 }  // namespace umpteenth::apis

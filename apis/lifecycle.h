@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct WriteOptions {
   FieldValidation field_validation = FieldValidation::warn;
   std::string field_manager;  // for managedFields
   Time now;
+  std::function<std::string()> make_uid;  // null: a random UUID
 };
 
 struct Admitted {
@@ -23,9 +25,9 @@ struct Admitted {
   std::vector<std::string> warnings;
 };
 
-// Structure, unknown fields (by mode), defaults, schema, kind rules, metadata (name or generateName,
-// labels, annotations ≤ 256 KiB, finalizers, ownerReferences), uid, creationTimestamp, generation 1.
-// `status` of the input is dropped.
+// Structure, unknown fields (by mode), defaults, schema, kind rules, metadata (name or
+// generateName, labels, annotations ≤ 256 KiB, finalizers, ownerReferences), uid,
+// creationTimestamp, generation 1. `status` of the input is dropped.
 Admitted prepare_create(const Kind& kind, json::Value object, const WriteOptions& options);
 
 // A full replacement of the spec and the metadata a client may change; status is kept from `old`.
@@ -37,6 +39,9 @@ Admitted prepare_update(const Kind& kind, const json::Value& old, json::Value ob
 // Only `status` of the input counts.
 Admitted prepare_status_update(const Kind& kind, const json::Value& old, json::Value object,
                                const WriteOptions& options);
+
+// The schema of a whole object of that kind: apiVersion, kind, metadata, spec, status.
+const json::Value& object_schema(const Kind& kind);
 
 // Deletion: nullopt where the object goes at once (no finalizers), else the object with
 // deletionTimestamp.

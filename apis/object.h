@@ -28,6 +28,12 @@ bool remove_finalizer(json::Value& object, std::string_view finalizer);
 std::string label_of(const json::Value& object, std::string_view label);
 std::string annotation_of(const json::Value& object, std::string_view annotation);
 
+// Deletion was asked for and no finalizer is left: the object goes now.
+bool ready_to_remove(const json::Value& object);
+// The value of kJobLabel for a job: its name, or where that is over 63 characters its beginning
+// and a hash.
+std::string job_label_value(std::string_view job);
+
 inline constexpr char kLastApplied[] = "kubectl.kubernetes.io/last-applied-configuration";
 inline constexpr char kJobLabel[] = "umpteenth.dev/job";
 inline constexpr char kRunsFinalizer[] = "umpteenth.dev/runs";

@@ -1,4 +1,5 @@
-// RFC 7386 merge patch, RFC 6902 JSON patch (≤ 10 000 operations), and a line diff for people. Pure.
+// RFC 7386 merge patch, RFC 6902 JSON patch (≤ 10 000 operations), and a line diff for people.
+// Pure.
 #pragma once
 
 #include <string>

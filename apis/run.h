@@ -11,7 +11,15 @@
 namespace umpteenth::apis {
 
 enum class Phase {
-  queued, provisioning, running, verifying, succeeded, failed, timed_out, cancelled, skipped,
+  queued,
+  provisioning,
+  running,
+  verifying,
+  succeeded,
+  failed,
+  timed_out,
+  cancelled,
+  skipped,
 };
 std::string_view to_string(Phase phase);  // Queued … Skipped
 Phase phase_from(std::string_view text);  // "" = queued
@@ -21,9 +29,9 @@ bool may_follow(Phase from, Phase to);  // forward only
 struct RunSpec {
   std::string job;
   int64_t job_generation = 0;
-  json::Value job_spec;  // resolved: workspace defaults filled in
-  std::string trigger;   // Manual | Schedule | Webhook | API | Retry
-  json::Value input;     // any JSON
+  json::Value job_spec;      // resolved: workspace defaults filled in
+  std::string trigger;       // Manual | Schedule | Webhook | API | Retry
+  json::Value input;         // any JSON
   std::string instructions;  // ≤ 10 000 characters
   std::string mode = "Explore";
   bool cancel_requested = false;

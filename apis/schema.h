@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -21,5 +22,8 @@ std::vector<std::string> prune_unknown(const json::Value& schema, json::Value& v
 // `Unsupported value: "x": supported values: "a", "b"`.
 void validate(const json::Value& schema, const json::Value& value, const std::string& path,
               std::vector<Cause>& causes);
+
+// spec + name → spec.name; spec + odd/name → spec[odd/name].
+std::string join_path(const std::string& path, std::string_view key);
 
 }  // namespace umpteenth::apis

@@ -39,7 +39,8 @@ class Sealer {
 // Admission of a Secret on every path: seals spec.stringData into spec.sealedData, keeps the old
 // ciphertext where the value is unchanged, re-seals x1 as s1, replaces the clear values inside the
 // last-applied annotation by "sealed", sets status.fingerprints, and refuses
-// (Error(invalid)) other labels or annotations that contain a given value of six or more characters.
+// (Error(invalid)) other labels or annotations that contain a given value of six or more
+// characters.
 void admit_secret(const Sealer& sealer, json::Value& object, const json::Value* old);
 
 // The value a reference {secret, key} means; key rules of docs. secret: the Secret object.

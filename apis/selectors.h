@@ -13,7 +13,8 @@ namespace umpteenth::apis {
 class LabelSelector {
  public:
   LabelSelector() = default;
-  explicit LabelSelector(std::string_view text);  // Error(bad_request, "unable to parse requirement: …")
+  explicit LabelSelector(
+      std::string_view text);  // Error(bad_request, "unable to parse requirement: …")
   bool empty() const { return requirements_.empty(); }
   bool matches(const json::Value& object) const;
 

@@ -20,10 +20,10 @@ enum class IncludeObject { none, metadata, object };
 json::Value make_table(const Kind& kind, const std::vector<json::Value>& objects,
                        IncludeObject include, Time now, bool with_columns);
 
-json::Value legacy_resource_list();   // /apis/umpteenth.dev/v1alpha1
-json::Value aggregated_discovery();   // APIGroupDiscoveryList of our group
-json::Value openapi_v3();             // of our group version
-json::Value core_openapi_v3();        // of core/v1: Namespace, Event
+json::Value legacy_resource_list();  // /apis/umpteenth.dev/v1alpha1
+json::Value aggregated_discovery();  // APIGroupDiscoveryList of our group
+json::Value openapi_v3();            // of our group version
+json::Value core_openapi_v3();       // of core/v1: Namespace, Event
 
 // core/v1 kinds that we serve as views (Namespace of Workspace, Event); same machinery.
 const Kind& namespace_kind();
