@@ -14,12 +14,12 @@ constexpr Duration kMaxDelay{24 * 3600 * 1000};
 
 const std::vector<std::string> kRuleFields{"match", "say",    "think", "call",  "calls",  "repeat",
                                            "usage", "refuse", "delay", "error", "message"};
-const std::vector<std::string> kMatchFields{"job",    "turn",     "tool",  "failed",
-                                            "llm",    "contains", "regex", "input"};
+const std::vector<std::string> kMatchFields{"job", "turn",     "tool",  "failed",
+                                            "llm", "contains", "regex", "input"};
 const std::vector<std::string> kUsageFields{"inputTokens", "outputTokens", "cacheReadTokens",
                                             "cacheWriteTokens"};
 const std::vector<std::string> kErrors{"transient", "permanent", "contextOverflow", "quota"};
-const std::vector<std::string> kRoots{"input", "result", "results", "match", "text",
+const std::vector<std::string> kRoots{"input", "result", "results", "match",  "text",
                                       "turn",  "job",    "run",     "trigger"};
 const std::vector<std::string> kFilters{"", "sh", "json"};
 
@@ -76,8 +76,9 @@ class Reader {
     causes_.push_back({field, "Invalid value: " + value + ": " + rule, "FieldValueInvalid"});
   }
   void wrong_type(const std::string& field, const json::Value& v, const std::string& wanted) {
-    causes_.push_back({field, "Invalid value: \"" + std::string(v.type_name()) + "\": must be " +
-                                  wanted, "FieldValueTypeInvalid"});
+    causes_.push_back({field,
+                       "Invalid value: \"" + std::string(v.type_name()) + "\": must be " + wanted,
+                       "FieldValueTypeInvalid"});
   }
 
   bool object(const json::Value& v, const std::string& path,
@@ -150,13 +151,14 @@ class Reader {
     one_or_more(v, path, "job", strings(match.jobs), "a string or a list of strings");
     one_or_more(v, path, "tool", strings(match.tools), "a string or a list of strings");
     one_or_more(v, path, "contains", strings(match.contains), "a string or a list of strings");
-    one_or_more(v, path, "turn",
-                [&](const json::Value& item) {
-                  const bool good = item.is_int() && item.as_int() >= 1;
-                  if (good) match.turns.push_back(item.as_int());
-                  return good;
-                },
-                "a whole number from 1, or a list of them");
+    one_or_more(
+        v, path, "turn",
+        [&](const json::Value& item) {
+          const bool good = item.is_int() && item.as_int() >= 1;
+          if (good) match.turns.push_back(item.as_int());
+          return good;
+        },
+        "a whole number from 1, or a list of them");
     match.failed = boolean(v, path, "failed");
     match.llm = boolean(v, path, "llm");
     if (const auto* input = v.find("input")) match.input = *input;
@@ -184,10 +186,12 @@ class Reader {
     ScriptRule::Call call;
     if (!object(v, path, {"tool", "arguments"})) return call;
     const json::Value* tool = v.find("tool");
-    if (!tool) causes_.push_back({path + ".tool", "Required value", "FieldValueRequired"});
+    if (!tool)
+      causes_.push_back({path + ".tool", "Required value", "FieldValueRequired"});
     else if (!tool->is_string() || tool->as_string().empty())
       wrong_type(path + ".tool", *tool, "a tool's name");
-    else call.tool = tool->as_string();
+    else
+      call.tool = tool->as_string();
     // A string stands for what is not a JSON object: for tests of such answers.
     if (const auto* arguments = v.find("arguments")) {
       if (!arguments->is_object() && !arguments->is_string())
@@ -228,7 +232,8 @@ class Reader {
     const json::Value* field = v.find("delay");
     if (!field) return;
     const auto parsed = field->is_string() ? parse_delay(field->as_string()) : std::nullopt;
-    if (parsed) into = *parsed;
+    if (parsed)
+      into = *parsed;
     else
       invalid(path + ".delay", field->dump().substr(0, 100),
               "must be a duration of at most 24 hours such as 500ms, 2s or 1m");
@@ -261,8 +266,8 @@ class Reader {
     if (v.find("error") && answers)
       invalid(path + ".error", "a string", "a rule that fails cannot answer as well");
     if (!v.find("error") && !answers && !v.find("calls"))
-      causes_.push_back({path, "Required value: say, call, calls, refuse or error",
-                         "FieldValueRequired"});
+      causes_.push_back(
+          {path, "Required value: say, call, calls, refuse or error", "FieldValueRequired"});
   }
 
   std::vector<Cause>& causes_;
@@ -272,13 +277,16 @@ std::vector<ScriptRule> read(const json::Value& script, const std::string& path,
                              std::vector<Cause>& causes) {
   std::vector<ScriptRule> rules;
   if (!script.is_array()) {
-    causes.push_back({path, "Invalid value: \"" + std::string(script.type_name()) +
-                                "\": must be a list of rules", "FieldValueTypeInvalid"});
+    causes.push_back(
+        {path,
+         "Invalid value: \"" + std::string(script.type_name()) + "\": must be a list of rules",
+         "FieldValueTypeInvalid"});
     return rules;
   }
   if (script.size() > kMaxRules) {
-    causes.push_back({path, "Too many: " + std::to_string(script.size()) +
-                                ": must have at most " + std::to_string(kMaxRules) + " rules",
+    causes.push_back({path,
+                      "Too many: " + std::to_string(script.size()) + ": must have at most " +
+                          std::to_string(kMaxRules) + " rules",
                       "FieldValueTooMany"});
     return rules;
   }

@@ -41,7 +41,7 @@ struct Message {
 };
 
 struct Prompt {
-  std::string model;  // the provider's id
+  std::string model;                // the provider's id
   std::vector<std::string> system;  // blocks, cache breakpoint after each
   std::vector<Message> messages;
   std::vector<Tool> tools;

@@ -9,8 +9,8 @@
 namespace umpteenth::models {
 
 struct OpenAIOptions {
-  std::string base_url;  // with the version: https://api.openai.com/v1
-  std::string api_key;   // "" = no Authorization header
+  std::string base_url;   // with the version: https://api.openai.com/v1
+  std::string api_key;    // "" = no Authorization header
   bool official = false;  // OpenAI's own API: max_completion_tokens instead of max_tokens
   Duration connect_timeout{10'000};
   Duration idle_timeout{120'000};

@@ -45,10 +45,9 @@ Failure failure_of(int status, const Complaint& complaint) {
   const std::string message = lower(complaint.message);
   if (has(complaint.kind, {"insufficient_quota", "billing"}) || status == 402)
     return Failure::quota;
-  const bool too_long =
-      has(complaint.kind, {"context_length_exceeded", "exceed_context_size"}) ||
-      has(message, {"maximum context length", "context window", "context length",
-                    "context size", "prompt is too long"});
+  const bool too_long = has(complaint.kind, {"context_length_exceeded", "exceed_context_size"}) ||
+                        has(message, {"maximum context length", "context window", "context length",
+                                      "context size", "prompt is too long"});
   if ((status == 400 || status == 413 || status == 200) && too_long)
     return Failure::context_overflow;
   if (status == 408 || status == 409 || status == 429 || status >= 500) return Failure::transient;

@@ -69,18 +69,18 @@ Value chat_request(const Prompt& prompt, bool official) {
   if (!prompt.tools.empty()) {
     Value tools = Value::array();
     for (const Tool& tool : prompt.tools)
-      tools.push_back(Value::object(
-          {{"type", "function"},
-           {"function", Value::object({{"name", tool.name},
-                                       {"description", tool.description},
-                                       {"parameters", tool.input_schema}})}}));
+      tools.push_back(
+          Value::object({{"type", "function"},
+                         {"function", Value::object({{"name", tool.name},
+                                                     {"description", tool.description},
+                                                     {"parameters", tool.input_schema}})}}));
     request.set("tools", tools);
   }
   if (prompt.schema.is_object())
     request.set("response_format",
                 Value::object({{"type", "json_schema"},
-                               {"json_schema", Value::object({{"name", "answer"},
-                                                              {"schema", prompt.schema}})}}));
+                               {"json_schema",
+                                Value::object({{"name", "answer"}, {"schema", prompt.schema}})}}));
   return request;
 }
 

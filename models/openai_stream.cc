@@ -85,8 +85,7 @@ void ChatStream::take_call(const json::Value& fragment) {
                   : has_id                       ? last + 1
                                                  : std::max<int64_t>(last, 0);
   Call& call = calls_[index];
-  if (calls_.size() > kMaxToolCalls)
-    throw ModelError(Failure::permanent, kTooManyToolCalls, true);
+  if (calls_.size() > kMaxToolCalls) throw ModelError(Failure::permanent, kTooManyToolCalls, true);
   if (has_id && call.id.empty()) call.id = take_text(id);
   const json::Value& function = fragment.get("function");
   if (call.name.empty()) call.name = take_text(function.get("name"));

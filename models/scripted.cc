@@ -182,8 +182,10 @@ Answer ScriptedClient::complete(const Prompt& prompt,
           "call_" + std::to_string(question.scope.turn) + "_" + std::to_string(answer.parts.size());
       const json::Value arguments = render(call.arguments, question.scope);
       bytes += arguments.dump().size();
-      if (arguments.is_object()) part.call.arguments = arguments;
-      else part.call.bad_arguments = arguments.is_string() ? arguments.as_string() : arguments.dump();
+      if (arguments.is_object())
+        part.call.arguments = arguments;
+      else
+        part.call.bad_arguments = arguments.is_string() ? arguments.as_string() : arguments.dump();
       answer.parts.push_back(std::move(part));
     }
   } catch (const ModelError&) {
@@ -198,9 +200,9 @@ Answer ScriptedClient::complete(const Prompt& prompt,
   if (rule.calls.size() > kMaxToolCalls)
     throw ModelError(Failure::permanent, kTooManyToolCalls, true);
   if (bytes > kMaxAnswerBytes) throw ModelError(Failure::permanent, kAnswerTooLarge, true);
-  answer.stop = rule.refuse           ? Answer::Stop::refusal
-                : rule.calls.empty()  ? Answer::Stop::end
-                                      : Answer::Stop::tool_use;
+  answer.stop = rule.refuse          ? Answer::Stop::refusal
+                : rule.calls.empty() ? Answer::Stop::end
+                                     : Answer::Stop::tool_use;
   if (rule.usage)
     answer.usage = {rule.usage->input_tokens, rule.usage->output_tokens,
                     rule.usage->cache_read_tokens, rule.usage->cache_write_tokens};

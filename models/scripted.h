@@ -16,7 +16,9 @@ namespace umpteenth::models {
 class ScriptedClient : public ModelClient {
  public:
   ScriptedClient(std::string provider, std::vector<apis::ScriptRule> rules, Clock& clock)
-      : provider_(std::move(provider)), rules_(std::move(rules)), used_(rules_.size()),
+      : provider_(std::move(provider)),
+        rules_(std::move(rules)),
+        used_(rules_.size()),
         clock_(clock) {}
 
   // ModelError(permanent) where no rule matches or a template has no value.

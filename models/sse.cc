@@ -14,8 +14,8 @@ void SseParser::feed(std::string_view bytes, const std::function<void(const SseE
       continue;
     }
     if (line_.size() + event_.data.size() >= max_)
-      throw Error(Code::too_large, "an event of the stream is larger than " +
-                                       std::to_string(max_) + " bytes");
+      throw Error(Code::too_large,
+                  "an event of the stream is larger than " + std::to_string(max_) + " bytes");
     line_ += c;
   }
 }

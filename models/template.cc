@@ -93,8 +93,10 @@ std::string plain(const json::Value& v) { return v.is_string() ? v.as_string() :
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
   for (char c : text) {
-    if (c == '\'') quoted += "'\\''";
-    else quoted += c;
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
   }
   return quoted + "'";
 }
