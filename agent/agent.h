@@ -20,11 +20,11 @@ struct Params {
   models::Model model;
   Clock& clock;
   std::string instruction;
-  std::string trigger;        // Manual | Schedule | Webhook | API | Retry
+  std::string trigger;  // Manual | Schedule | Webhook | API | Retry
   json::Value input;
   std::string extra_instructions;
   int max_turns = 60;
-  std::string time_zone;      // the job's, "" = UTC only
+  std::string time_zone;  // the job's, "" = UTC only
   std::vector<Duration> transient_retries{Duration(2'000), Duration(10'000), Duration(30'000)};
 };
 

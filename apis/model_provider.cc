@@ -1,6 +1,7 @@
 #include "apis/model_provider.h"
 
 #include "apis/cells.h"
+#include "apis/script.h"
 
 namespace umpteenth::apis {
 namespace {
@@ -60,6 +61,7 @@ void check_provider(const json::Value& object, const json::Value*, std::vector<C
          "FieldValueInvalid"});
   if (type != "Scripted" && !spec.get("script").empty())
     causes.push_back({"spec.script", "Forbidden: only with type Scripted", "FieldValueForbidden"});
+  if (spec.get("script").is_array()) check_script(spec.get("script"), "spec.script", causes);
 }
 
 }  // namespace
