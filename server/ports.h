@@ -17,8 +17,8 @@ class Trigger {
     std::string ns, job, trigger, actor;
     json::Value input;
     std::string instructions;
-    std::string name;     // of the Run; "" = made by apis::make_run_name
-    json::Value labels;   // an object or null: added to the Run's own
+    std::string name;    // of the Run; "" = made by apis::make_run_name
+    json::Value labels;  // an object or null: added to the Run's own
     json::Value annotations;
     bool dry_run = false;  // everything checked, nothing stored
   };

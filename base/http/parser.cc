@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
-#include <limits>
 
 #include "base/error.h"
 
@@ -172,8 +171,7 @@ struct ResponseParser::Impl : Parser<false> {
 RequestParser::RequestParser(const Limits& limits)
     : impl_(std::make_unique<Impl>()), limits_(limits) {
   impl_->header_limit(static_cast<uint32_t>(limits.header_bytes));
-  // Not boost::none: Beast compares with it, and every length is more than nothing.
-  impl_->body_limit(std::numeric_limits<uint64_t>::max());
+  impl_->body_limit(boost::none);
 }
 RequestParser::~RequestParser() = default;
 

@@ -1,0 +1,14 @@
+// What Kubernetes has not: the history of an object kept in git, and what the controllers would do.
+#pragma once
+
+#include "server/call.h"
+
+namespace umpteenth::server {
+
+// GET …/KIND/NAME/history[?limit=N]: {"items": [{revision, commit, time, actor, verb, message}]},
+// newest first; also of an object that was deleted. GET …/KIND/NAME?revision=REV is in read.h.
+http::Response object_history(Env& env, Call& call);
+// GET …/KIND/NAME/plan.
+http::Response object_plan(Env& env, Call& call);
+
+}  // namespace umpteenth::server

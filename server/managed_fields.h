@@ -1,0 +1,28 @@
+// Server-side apply over field ownership (metadata.managedFields). A list is one leaf. Pure.
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/json.h"
+
+namespace umpteenth::server {
+
+struct Manager {
+  std::string name;
+  std::string api_version;
+  std::string subresource;  // "" | "status"
+  Time now;
+};
+
+// The object with `applied` laid over it. Fields of the manager's own set before that are no longer
+// applied and owned by nobody else are removed. Error(conflict) names fields and managers unless
+// `force`. live: null on create.
+json::Value server_side_apply(const json::Value& live, const json::Value& applied,
+                              const Manager& manager, bool force);
+
+// Equal but for resourceVersion and managedFields.
+bool same_but_for_owners(const json::Value& a, const json::Value& b);
+bool same_owners(const json::Value& a, const json::Value& b);  // times do not count
+
+}  // namespace umpteenth::server
