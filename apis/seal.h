@@ -32,18 +32,27 @@ class Sealer {
                                   const SealedEntry& where, std::string_view value);
 
  private:
+  struct Key {
+    std::string master, id, private_key, public_key;
+  };
+  const Key* find_key(std::string_view id) const;
+
   std::string instance_id_;
-  std::vector<std::string> keys_;
+  std::vector<Key> keys_;
+  std::string fingerprint_key_;
 };
 
-// Admission of a Secret on every path: seals spec.stringData into spec.sealedData, keeps the old
-// ciphertext where the value is unchanged, re-seals x1 as s1, replaces the clear values inside the
-// last-applied annotation by "sealed", sets status.fingerprints, and refuses
-// (Error(invalid)) other labels or annotations that contain a given value of six or more
-// characters.
+// Admission of a Secret on every path, BEFORE prepare_create and prepare_update (so that a re-apply
+// of the same values is no change): seals spec.stringData into spec.sealedData, keeps the old
+// ciphertext where the value is unchanged, re-seals x1 as s1, proves that every new sealed entry
+// opens here, replaces the clear values inside the last-applied annotation by "sealed" (a key that
+// left it leaves sealedData too), sets status.fingerprints, and refuses (Error(invalid)) other
+// labels or annotations that contain a given value of six or more characters. For server-side apply
+// it is called on the applied configuration, with the live object as `old`.
 void admit_secret(const Sealer& sealer, json::Value& object, const json::Value* old);
 
-// The value a reference {secret, key} means; key rules of docs. secret: the Secret object.
+// The value a reference {secret, key} means: that key; with key "" the key `value`, else the only
+// one, else Error(invalid) that names the keys. secret: the Secret object.
 std::string secret_value(const Sealer& sealer, const json::Value& secret, const std::string& key);
 
 }  // namespace umpteenth::apis

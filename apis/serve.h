@@ -17,8 +17,10 @@ json::Value status_of(const Error& error, const ErrorSubject& subject);
 Error error_from_status(const json::Value& status, int http_status);
 
 enum class IncludeObject { none, metadata, object };
+// metadata is left empty: resourceVersion and continue are the server's.
 json::Value make_table(const Kind& kind, const std::vector<json::Value>& objects,
                        IncludeObject include, Time now, bool with_columns);
+json::Value partial_metadata(const json::Value& object);  // PartialObjectMetadata
 
 json::Value legacy_resource_list();  // /apis/umpteenth.dev/v1alpha1
 json::Value aggregated_discovery();  // APIGroupDiscoveryList of our group

@@ -41,14 +41,23 @@ struct Message {
 };
 
 struct Prompt {
-  std::string model;  // the provider's id
+  std::string model;                // the provider's id
   std::vector<std::string> system;  // blocks, cache breakpoint after each
   std::vector<Message> messages;
   std::vector<Tool> tools;
   json::Value schema;  // object: the answer must be JSON of it
   int max_tokens = 4096;
   bool low_effort = false;
+  // What the call is about: {job, run, trigger, input}. Scripted matches on it; never sent.
+  json::Value facts;
 };
+
+// Of text, reasoning and arguments together, and of tool calls in one answer.
+inline constexpr size_t kMaxAnswerBytes = 4U << 20;
+inline constexpr size_t kMaxToolCalls = 128;
+inline constexpr char kAnswerTooLarge[] = "the answer is larger than 4 MiB";
+inline constexpr char kTooManyToolCalls[] =
+    "the answer makes more tool calls than any model makes in one call";
 
 struct Usage {
   int64_t input_tokens = 0, output_tokens = 0, cache_read_tokens = 0, cache_write_tokens = 0;

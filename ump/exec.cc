@@ -88,19 +88,44 @@ int kill_command(const char* path) {
   const unsigned long long start = start_of(found.group);
   // A pid is not given out again while a group of that number lives, so another start means that
   // the whole group is gone.
-  if (start != 0 && start != found.start) return kOk;
+  if (found.group > 1 && start != 0 && start != found.start) return kOk;
   return terminate_group(found.group, found.shim) ? kOk : kFailed;
 }
 
-// The first line of stdin and not a byte more: the rest is the command's.
+// Bytes up to and with the end of the line, not one more: the rest of stdin is the command's. A
+// pipe is looked into with tee(2); anything else is read byte by byte. 0 at the end.
+class LineReader {
+ public:
+  LineReader() { (void)!pipe2(peek_, O_CLOEXEC); }
+  LineReader(const LineReader&) = delete;
+  LineReader& operator=(const LineReader&) = delete;
+  ~LineReader() {
+    close(peek_[0]);
+    close(peek_[1]);
+  }
+
+  ssize_t read_some(char* into, size_t max) {
+    const ssize_t seen = tee(STDIN_FILENO, peek_[1], max, 0);
+    if (seen == 0) return 0;
+    if (seen < 0) return read(STDIN_FILENO, into, 1);
+    const ssize_t copied = read(peek_[0], into, static_cast<size_t>(seen));
+    const void* newline = copied > 0 ? memchr(into, '\n', static_cast<size_t>(copied)) : nullptr;
+    const ssize_t wanted = newline ? static_cast<const char*>(newline) - into + 1 : copied;
+    return wanted > 0 ? read(STDIN_FILENO, into, static_cast<size_t>(wanted)) : wanted;
+  }
+
+ private:
+  int peek_[2] = {-1, -1};
+};
+
 bool read_environment() {
   Buffer line;
-  char c = 0;
-  while (true) {
-    const ssize_t n = read(STDIN_FILENO, &c, 1);
+  LineReader reader;
+  while (line.size() == 0 || line.data()[line.size() - 1] != '\n') {
+    const ssize_t n = reader.read_some(line.room(16384), 16384);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0 || c == '\n') break;
-    line.push_back(c);
+    if (n <= 0) break;
+    line.grow(static_cast<size_t>(n));
     if (line.size() > kMaxEnvironment) {
       complain("the environment on stdin is larger than 1 MiB");
       return false;

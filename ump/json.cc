@@ -128,6 +128,7 @@ class EachString : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, EachSt
  public:
   explicit EachString(bool (*call)(const char*, const char*)) : call_(call) {}
   bool Default() { return false; }
+  bool RawNumber(const char*, SizeType, bool) { return false; }
   bool StartObject() { return ++depth_ == 1; }
   bool EndObject(SizeType) { return true; }
   bool Key(const char* s, SizeType n, bool) {

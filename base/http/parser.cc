@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
+#include <limits>
 
 #include "base/error.h"
 
@@ -171,7 +172,8 @@ struct ResponseParser::Impl : Parser<false> {
 RequestParser::RequestParser(const Limits& limits)
     : impl_(std::make_unique<Impl>()), limits_(limits) {
   impl_->header_limit(static_cast<uint32_t>(limits.header_bytes));
-  impl_->body_limit(boost::none);
+  // Not boost::none: Beast compares with it, and every length is more than nothing.
+  impl_->body_limit(std::numeric_limits<uint64_t>::max());
 }
 RequestParser::~RequestParser() = default;
 

@@ -49,4 +49,9 @@ ProxyHeader parse_proxy_v2(std::string_view bytes) {
   return header;
 }
 
+size_t proxy_v2_missing(std::string_view bytes) {
+  if (bytes.size() < kFixed) return kFixed - bytes.size();
+  return kFixed + static_cast<size_t>(port(bytes, 14)) - bytes.size();
+}
+
 }  // namespace umpteenth::http

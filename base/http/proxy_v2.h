@@ -21,4 +21,7 @@ struct ProxyHeader {
 // addresses and TLVs; TLVs are skipped.
 ProxyHeader parse_proxy_v2(std::string_view bytes);
 
+// How many bytes of a header that is not whole yet are known to be missing.
+size_t proxy_v2_missing(std::string_view bytes);
+
 }  // namespace umpteenth::http
