@@ -1,22 +1,24 @@
 #include "models/sse.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace umpteenth::models {
 
 void SseParser::feed(std::string_view bytes, const std::function<void(const SseEvent&)>& on_event) {
-  for (char c : bytes) {
-    const bool second_of_crlf = after_cr_ && c == '\n';
-    after_cr_ = c == '\r';
-    if (second_of_crlf) continue;
-    if (c == '\r' || c == '\n') {
-      end_line(on_event);
-      continue;
-    }
-    if (line_.size() + event_.data.size() >= max_)
+  while (!bytes.empty()) {
+    if (after_cr_ && bytes[0] == '\n') bytes.remove_prefix(1);
+    after_cr_ = false;
+    const size_t end = std::min(bytes.find_first_of("\r\n"), bytes.size());
+    if (line_.size() + event_.data.size() + end > max_)
       throw Error(Code::too_large,
                   "an event of the stream is larger than " + std::to_string(max_) + " bytes");
-    line_ += c;
+    line_.append(bytes.substr(0, end));
+    if (end == bytes.size()) return;
+    after_cr_ = bytes[end] == '\r';
+    bytes.remove_prefix(end + 1);
+    end_line(on_event);
   }
 }
 
