@@ -1,3 +1,5 @@
+// Past 500 lines: the coroutines of a connection share its members, and splitting them would put
+// Boost into a header.
 #include "base/http/connection.h"
 
 // Asio 1.74 uses std::exchange without including this.
@@ -24,10 +26,10 @@
 #include <chrono>
 #include <optional>
 
-#include "base/error.h"
 #include "base/http/parser.h"
 #include "base/http/proxy_v2.h"
 #include "base/http/response_text.h"
+#include "base/http/site_answers.h"
 #include "base/log.h"
 
 namespace umpteenth::http {
@@ -85,28 +87,6 @@ std::string_view view(const boost::beast::flat_buffer& buffer) {
   return {static_cast<const char*>(buffer.data().data()), buffer.size()};
 }
 
-Response error_of(const Site& site, const Request& request, const std::exception& error) {
-  try {
-    if (site.error_response) return site.error_response(request, ErrorView(error));
-  } catch (const std::exception& e) {  // the answer about an error must not fail
-    log::error("cannot describe an error", {{"error", log::clip(e.what())}});
-  }
-  const auto* ours = dynamic_cast<const Error*>(&error);
-  if (ours == nullptr) return Response::text(500, "internal error\n");
-  return Response::text(http_status(ours->code()), ours->message() + "\n");
-}
-
-Response refusal_response(const Site& site, const Request& request, const Refusal& refusal) {
-  // No Code of ours stands for these: they end a conversation that is no request.
-  if (refusal.status == 408 || refusal.status == 417)
-    return Response::text(refusal.status, std::string(refusal.why) + "\n");
-  Error error(code_from_http_status(refusal.status), std::string(refusal.why));
-  if (refusal.status == 503) error.retry_after(1);
-  Response response = error_of(site, request, error);
-  if (refusal.status == 503) response.headers.set("Retry-After", "1");
-  return response;
-}
-
 }  // namespace
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -149,7 +129,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool admit_peer();
   Task<bool> exchange();
   Task<bool> read_head(RequestParser& parser);
-  bool judge_head(RequestParser& parser, size_t& body_limit);
   Task<bool> read_body(RequestParser& parser);
   Task<bool> run_handler();
   void handle();
@@ -157,7 +136,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> send_stream(bool chunked, Stream& stream);
   Task<void> watch_peer(std::shared_ptr<Connection> self);
   Task<void> finish();
-  void refuse(Refusal refusal) { answer_ = refusal_response(shared_.site, request_, refusal); }
+  void refuse(Refusal refusal) { answer_ = refusal_answer(shared_.site, request_, refusal); }
 
   Shared& shared_;
   Socket socket_;
@@ -314,10 +293,14 @@ Task<bool> Connection::exchange() {
     if (answer_) co_await respond(false);
     co_return false;
   }
-  size_t body_limit = 0;
   bool keep = parser.keep_alive();
   http_1_0_ = parser.http_1_0();
-  if (judge_head(parser, body_limit)) {
+  request_.peer = peer_;
+  request_.local = local_;
+  request_.tls = tls_.has_value();
+  size_t body_limit = shared_.limits.body_bytes;
+  answer_ = judge_head(shared_.site, request_, parser.content_length(), body_limit);
+  if (!answer_) {
     ++shared_.requests;
     parser.limit_body(body_limit);
     bool whole = !parser.has_body();
@@ -370,37 +353,6 @@ Task<bool> Connection::read_head(RequestParser& parser) {
   }
 }
 
-// Whether the body may come; if not, answer_ says why.
-bool Connection::judge_head(RequestParser& parser, size_t& body_limit) {
-  request_.peer = peer_;
-  request_.local = local_;
-  request_.tls = tls_.has_value();
-  body_limit = shared_.limits.body_bytes;
-  if (shared_.site.admit) {
-    try {
-      auto verdict = shared_.site.admit(request_);
-      if (Response* refused = std::get_if<Response>(&verdict)) {
-        answer_ = std::move(*refused);
-        return false;
-      }
-      body_limit = std::get<Admitted>(verdict).body_limit;
-    } catch (const std::exception& e) {  // HTTP dispatch: every failure becomes an answer
-      answer_ = error_of(shared_.site, request_, e);
-      return false;
-    }
-  }
-  if (parser.content_length().value_or(0) > body_limit) {
-    refuse({413, "the request's body is too large"});
-    return false;
-  }
-  const std::string_view expect = request_.headers.get("Expect");
-  if (!expect.empty() && expect != "100-continue") {
-    refuse({417, "the only expectation known is 100-continue"});
-    return false;
-  }
-  return true;
-}
-
 Task<bool> Connection::read_body(RequestParser& parser) {
   if (request_.headers.has("Expect") && in_.size() == 0 && !http_1_0_) {
     const Buffers go_on{asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n"))};
@@ -442,7 +394,7 @@ void Connection::handle() {
   try {
     answer_ = shared_.site.handle(request_);
   } catch (const std::exception& e) {  // HTTP dispatch: every failure becomes an answer
-    answer_ = error_of(shared_.site, request_, e);
+    answer_ = error_answer(shared_.site, request_, e);
   }
   asio::post(*shared_.io, [self = shared_from_this()] {
     self->handled_ = true;
