@@ -61,6 +61,13 @@ bool parse_listen(const char* text, sockaddr_storage* address, socklen_t* length
   return true;
 }
 
+sigset_t ending_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+  return signals;
+}
+
 int listen_on(const char* text) {
   sockaddr_storage address;
   socklen_t length = 0;
@@ -84,10 +91,7 @@ class Relay {
 
   int run() {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
-    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    const sigset_t signals = ending_signals();
     const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
     if (epoll_ < 0 || signal_fd < 0 || !watch(listener_, 0) || !watch(signal_fd, 1)) {
       complain_errno("cannot wait for connections");
@@ -199,6 +203,8 @@ int command_relay(int argc, char** argv) {
     complain_errno("relay: cannot raise the limit of open files");
     return kFailed;
   }
+  const sigset_t signals = ending_signals();
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
   const int fd = listen_on(listen);
   if (fd == -2) return usage("relay: --listen: \"%s\" is no ADDRESS:PORT", listen);
   if (fd < 0) return kFailed;
