@@ -78,6 +78,15 @@ void JobState::set(std::string_view key, std::string_view value) {
   sizes_->insert_or_assign(std::string(key), key.size() + value.size());
 }
 
+std::vector<std::string> JobState::keys() {
+  const std::lock_guard lock(mutex_);
+  if (!sizes_) load_sizes();
+  std::vector<std::string> keys;
+  keys.reserve(sizes_->size());
+  for (const auto& [key, size] : *sizes_) keys.push_back(key);
+  return keys;
+}
+
 json::Value JobState::all() const {
   json::Value whole = json::Value::object();
   // members() and not set(): the keys are unique already.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "store/store.h"
@@ -31,6 +32,7 @@ class JobState {
   std::optional<std::string> get(std::string_view key) const;
   void set(std::string_view key, std::string_view value);  // Error(invalid) names the limit
   json::Value all() const;
+  std::vector<std::string> keys();  // without reading the values where they were read before
 
  private:
   void load_sizes();

@@ -107,6 +107,8 @@ bool LiveRun::state_set(std::string_view key, std::string_view value) {
 
 json::Value LiveRun::state_all() const { return shared_->state->all(); }
 
+std::vector<std::string> LiveRun::state_keys() const { return shared_->state->keys(); }
+
 void LiveRun::set_output(std::string_view key, json::Value value) {
   if (key.empty()) throw Error(Code::invalid, "the output key is empty");
   if (!is_utf8(key)) throw Error(Code::invalid, "an output key must be UTF-8 text");

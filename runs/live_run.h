@@ -68,6 +68,7 @@ class LiveRun {
   // True for this run's first write.
   bool state_set(std::string_view key, std::string_view value);
   json::Value state_all() const;
+  std::vector<std::string> state_keys() const;
 
   // Outputs: at most 100 keys, 1 MiB in all.
   void set_output(std::string_view key, json::Value value);

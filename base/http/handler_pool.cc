@@ -1,18 +1,35 @@
 #include "base/http/handler_pool.h"
 
+#include <system_error>
 #include <utility>
 
 namespace umpteenth::http {
 
 void HandlerPool::start() {
-  for (size_t i = 0; i < threads_; ++i) running_.emplace_back([this] { work(); });
+  const std::lock_guard lock(mutex_);
+  started_ = true;
+  add_threads();
+}
+
+void HandlerPool::add_threads() {
+  while (started_ && jobs_.size() > idle_ + starting_ && running_.size() < threads_) {
+    try {
+      running_.emplace_back([this] { work(); });
+      ++starting_;
+    } catch (const std::system_error&) {  // no more threads: those there are take the jobs in turn
+      if (running_.empty()) throw;
+      return;
+    }
+  }
 }
 
 bool HandlerPool::submit(std::function<void()> job) {
   {
     const std::lock_guard lock(mutex_);
-    if (finishing_ || jobs_.size() >= idle_ + max_waiting_) return false;
+    const size_t at_hand = idle_ + starting_ + threads_ - running_.size();
+    if (finishing_ || jobs_.size() >= at_hand + max_waiting_) return false;
     jobs_.push_back(std::move(job));
+    add_threads();
   }
   changed_.notify_one();
   return true;
@@ -30,6 +47,7 @@ void HandlerPool::finish() {
 
 void HandlerPool::work() {
   std::unique_lock lock(mutex_);
+  --starting_;
   for (;;) {
     ++idle_;
     changed_.wait(lock, [&] { return finishing_ || !jobs_.empty(); });

@@ -1,4 +1,5 @@
-// A fixed number of threads behind a bounded queue: where a server's handlers run.
+// Up to a fixed number of threads, each made when it is first needed, behind a bounded queue: where
+// a server's handlers run.
 #pragma once
 
 #include <condition_variable>
@@ -22,12 +23,15 @@ class HandlerPool {
 
  private:
   void work();
+  void add_threads();  // with the mutex held
 
   const size_t threads_, max_waiting_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
   size_t idle_ = 0;
+  size_t starting_ = 0;  // made, and not yet at its first wait
+  bool started_ = false;
   bool finishing_ = false;
   std::vector<std::thread> running_;
 };

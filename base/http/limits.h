@@ -18,6 +18,9 @@ struct Limits {
   size_t connections = 1024;
   size_t connections_per_peer = 256;
   size_t handler_threads = 8;
+  // Forward-proxy requests (CONNECT, absolute-form targets) reach admit() with an empty path instead
+  // of a 400.
+  bool proxy_targets = false;
   size_t handler_queue = 512;  // waiting requests beyond answer 503 with Retry-After
 };
 
@@ -31,6 +34,7 @@ inline Limits broker_limits() {
   l.body_bytes = 8U << 20;
   l.connections_per_peer = 320;
   l.handler_threads = 16;
+  l.proxy_targets = true;
   return l;
 }
 

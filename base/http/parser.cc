@@ -146,12 +146,15 @@ bool well_escaped(std::string_view path) {
   return true;
 }
 
-std::optional<Refusal> split_target(Request& request) {
+std::optional<Refusal> split_target(Request& request, bool proxy_targets) {
   const std::string_view target = request.target;
   if (target == "*" && request.method == "OPTIONS") {
     request.path = "*";
     return std::nullopt;
   }
+  if (proxy_targets && (request.method == "CONNECT" || target.starts_with("http://") ||
+                        target.starts_with("https://")))
+    return std::nullopt;
   if (!target.starts_with('/')) return Refusal{400, "the target must be a path"};
   const size_t mark = std::min(target.find('?'), target.size());
   const std::string_view path = target.substr(0, mark);
@@ -205,7 +208,7 @@ std::optional<Refusal> RequestParser::put_head(std::string_view head, Request& r
   if (error) return refusal_of(error);
   if (used != head.size() || !impl_->is_header_done())
     return Refusal{400, "malformed HTTP request"};
-  return split_target(request);
+  return split_target(request, limits_.proxy_targets);
 }
 
 bool RequestParser::has_body() const { return !impl_->is_done(); }
