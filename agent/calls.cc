@@ -52,6 +52,7 @@ ToolResult carry_out_one(const models::ToolCall& call, Workbench& bench, std::st
   try {
     return spec->run(call, bench, stop);
   } catch (const Error& e) {  // the model is told and may try something else
+    if (stop.stop_requested()) return failed(call.name + ": stopped");
     if (sandbox_lost(e)) throw;
     if (e.code() == Code::internal) {
       log::error("tool failed", {{"tool", call.name}, {"error", e.message()}});

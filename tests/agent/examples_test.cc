@@ -40,7 +40,7 @@ struct Example {
   json::Value job_spec;
 };
 
-// As the server takes a manifest in: strictly, with defaults.
+// As the server takes a manifest in: strictly, with defaults, the namespace from the path.
 Example load(const std::string& name) {
   Example example;
   for (const apis::YamlDocument& document :
@@ -50,7 +50,9 @@ Example load(const std::string& name) {
     apis::WriteOptions options;
     options.field_validation = apis::FieldValidation::strict;
     options.now = system_clock().now();
-    const json::Value object = apis::prepare_create(*kind, document.value, options).object;
+    json::Value manifest = document.value;
+    manifest["metadata"].set("namespace", "default");
+    const json::Value object = apis::prepare_create(*kind, manifest, options).object;
     if (kind->kind == "Job") {
       example.job_spec = object.get("spec");
       example.job = apis::job_spec_from(example.job_spec);

@@ -246,6 +246,15 @@ TEST_F(Loop, a_stop_during_a_command_ends_the_run_before_the_next_call) {
   EXPECT_EQ(model->prompts().size(), 1U);
 }
 
+TEST_F(Loop, a_sandbox_removed_because_of_the_stop_is_no_error) {
+  sandbox.then([this](const runs::ExecRequest&, const std::stop_token&) -> runs::ExecOutcome {
+    run().stop().request_stop();
+    throw Error(Code::not_found, "sandbox is gone");
+  });
+  model->then(calls({call("a", "bash", R"({"command":"sleep 9"})")}));
+  EXPECT_EQ(go().end, Result::End::stopped);
+}
+
 TEST_F(Loop, a_stop_while_waiting_to_retry_ends_the_run) {
   model->then_fail(ModelError(Failure::transient, "busy", false));
   Result result;

@@ -94,7 +94,7 @@ std::string LocalSandbox::read_file(const std::string& path, size_t max_bytes, s
   if (!fs::is_regular_file(host)) throw Error(Code::not_found, "no such file: " + path);
   if (fs::file_size(host) > max_bytes)
     throw Error(Code::too_large, path + " is larger than " + std::to_string(max_bytes) + " bytes");
-  return slurp(host);
+  return outward(slurp(host));
 }
 
 // Texts of scripts name sandbox paths too.
