@@ -85,6 +85,7 @@ std::vector<RecordPtr> MemoryStore::commit(const Commit& commit) {
   std::lock_guard lock(writer_);
   Staging staging(index_, index_.revision());
   const std::vector<Staged> staged = staging.stage(prepared);
+  staging.accept(staged);
   std::vector<Index::Update> updates;
   std::vector<Event> events;
   std::vector<RecordPtr> records;

@@ -1,7 +1,9 @@
 #include <git2.h>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/handle.h"
+#include "base/log.h"
 #include "store/repository.h"
 
 namespace umpteenth::store {
@@ -138,6 +140,35 @@ void ObjectReader::for_each(const std::function<bool(const Oid&)>& visit) {
   const int code = git_odb_foreach(state_->odb.get(), call,
                                    const_cast<std::function<bool(const Oid&)>*>(&visit));
   if (code < 0) check(code, "list objects");
+}
+
+void rebuild_index(const std::filesystem::path& repository, const std::filesystem::path& pack) {
+  namespace fs = std::filesystem;
+  initialise();
+  // Elsewhere: libgit2's indexer writes a copy of the pack over one of the same name.
+  const fs::path beside = repository / "umpd/reindex";
+  fs::remove_all(beside);
+  fs::create_directories(beside);
+  Defer clean([&] {
+    std::error_code ignored;
+    fs::remove_all(beside, ignored);
+  });
+  Handle<git_indexer, git_indexer_free> indexer;
+  check(git_indexer_new(out(indexer), beside.c_str(), 0444, nullptr, nullptr), "index a pack");
+  git_indexer_progress progress{};
+  const std::string bytes = read_file(pack, size_t{4} << 30);
+  check(git_indexer_append(indexer.get(), bytes.data(), bytes.size(), &progress), "index a pack");
+  check(git_indexer_commit(indexer.get(), &progress), "index " + pack.string());
+  for (const auto& entry : fs::directory_iterator(beside)) {
+    if (entry.path().extension() != ".idx") continue;
+    fsync_path(entry.path());
+    fs::path target = pack;
+    fs::rename(entry.path(), target.replace_extension(".idx"));
+    fsync_path(pack.parent_path());
+    log::warn("the index of a pack is made again", {{"pack", pack.filename().string()}});
+    return;
+  }
+  throw Error(Code::internal, "git: no index came out for " + pack.string());
 }
 
 }  // namespace umpteenth::store

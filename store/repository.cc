@@ -127,11 +127,6 @@ void write_ref(const fs::path& repository, const std::string& name, const Oid& i
 RefLock::RefLock(const fs::path& repository)
     : repository_(repository), path_(repository / (std::string(kMainRef) + ".lock")) {}
 
-RefLock::~RefLock() {
-  std::lock_guard lock(mutex_);
-  if (holders_ > 0) ::unlink(path_.c_str());
-}
-
 RefLock::Taken RefLock::hold(const Oid& head) {
   std::lock_guard lock(mutex_);
   if (holders_ > 0) {

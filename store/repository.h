@@ -42,6 +42,9 @@ class ObjectReader {
   std::unique_ptr<State> state_;
 };
 
+// Makes a pack's index again, durably; the pack itself is not touched.
+void rebuild_index(const std::filesystem::path& repository, const std::filesystem::path& pack);
+
 inline constexpr char kMainRef[] = "refs/heads/main";
 
 // The value of a ref, loose or packed; nullopt where it is missing or unreadable.
@@ -53,8 +56,8 @@ void write_ref(const std::filesystem::path& repository, const std::string& name,
 // that would fork history. Thread-safe.
 class RefLock {
  public:
+  // Left in place where commits are unsealed at the end: it keeps pushes out until the next start.
   explicit RefLock(const std::filesystem::path& repository);
-  ~RefLock();
 
   enum class Taken { now, before, busy };
   Taken hold(const Oid& head);  // one more holder, unless busy

@@ -31,9 +31,9 @@ Db::~Db() { cache_.clear(); }
 
 void Db::fail(int code, std::string_view attempted) const {
   const int plain = code & 0xff;
-  const bool full = plain == SQLITE_FULL ||
-                    (plain == SQLITE_IOERR && raw_ && sqlite3_system_errno(raw_.get()) == 28);
-  throw Error(full ? Code::unavailable : Code::internal,
+  const bool passing = plain == SQLITE_FULL || plain == SQLITE_BUSY ||
+                       (plain == SQLITE_IOERR && raw_ && sqlite3_system_errno(raw_.get()) == 28);
+  throw Error(passing ? Code::unavailable : Code::internal,
               "database: " + std::string(attempted) + ": " +
                   (raw_ ? sqlite3_errmsg(raw_.get()) : sqlite3_errstr(code)));
 }

@@ -1,5 +1,5 @@
 // A thin layer over SQLite: Db, Stmt, Txn. Failures throw Error with SQLite's own text; a full
-// disk is Error(unavailable). One thread at a time uses a Db.
+// disk and another program's lock are Error(unavailable). One thread at a time uses a Db.
 #pragma once
 
 #include <cstdint>

@@ -127,7 +127,7 @@ RecordPtr Staging::find(const Key& key) const {
   return it != changed_.end() ? it->second : index_.find(key);
 }
 
-std::vector<Staged> Staging::stage(std::vector<Prepared>& commit) {
+std::vector<Staged> Staging::stage(std::vector<Prepared>& commit) const {
   std::vector<size_t> order(commit.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
@@ -147,10 +147,15 @@ std::vector<Staged> Staging::stage(std::vector<Prepared>& commit) {
                                  change.verb == Verb::remove ? with_revision(*base, revision)
                                                              : served(change.texts, revision));
   }
-  for (const Staged& s : staged)
-    if (s.effect()) changed_[s.record->key] = s.prepared->verb == Verb::remove ? nullptr : s.record;
-  revision_ = revision;
   return staged;
+}
+
+void Staging::accept(const std::vector<Staged>& staged) {
+  for (const Staged& s : staged) {
+    if (!s.effect()) continue;
+    changed_[s.record->key] = s.prepared->verb == Verb::remove ? nullptr : s.record;
+    revision_ = std::max(revision_, s.record->revision);
+  }
 }
 
 Index::Update update_of(const Staged& staged) { return {staged.prepared->verb, staged.record}; }

@@ -53,10 +53,10 @@ class Staging {
 
   // All of them or, by exception, none. Revisions are given in order of the keys, so that they can
   // be found again from a git commit, which knows no order; the result is in the order of `commit`.
-  std::vector<Staged> stage(std::vector<Prepared>& commit);
+  std::vector<Staged> stage(std::vector<Prepared>& commit) const;
+  void accept(const std::vector<Staged>& staged);
   RecordPtr find(const Key& key) const;
   uint64_t revision() const { return revision_; }
-  bool touched(const Key& key) const { return changed_.contains(key); }
 
  private:
   const Index& index_;

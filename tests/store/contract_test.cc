@@ -28,6 +28,12 @@ struct Made {
   std::unique_ptr<Store> store;
 };
 Made memory() { return {nullptr, make_memory_store()}; }
+Made in_git() {
+  auto folder = std::make_unique<TempDir>();
+  Options options;
+  options.data_dir = folder->path();
+  return {std::move(folder), open_store(options)};
+}
 
 class Contract : public testing::TestWithParam<Made (*)()> {
  protected:
@@ -324,6 +330,7 @@ TEST_P(Contract, timelines_rows_and_blobs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, Contract, testing::Values(&memory));
+INSTANTIATE_TEST_SUITE_P(Git, Contract, testing::Values(&in_git));
 
 }  // namespace
 }  // namespace umpteenth::store

@@ -1,0 +1,490 @@
+#include "store/writer.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "store/codec.h"
+
+namespace umpteenth::store {
+namespace {
+
+constexpr size_t kGroupRequests = 1024;
+constexpr size_t kGroupBytes = 2U << 20;
+constexpr size_t kRecordOverhead = 1024, kChangeOverhead = 128;
+constexpr uint64_t kReserve = 1'000'000, kReserveMargin = 100'000;
+
+size_t journal_bytes(const Request& request) {
+  size_t bytes = kRecordOverhead + 2 * request.actor.size() + request.message.size();
+  for (const Prepared& p : request.prepared)
+    bytes += kChangeOverhead + p.yaml.size() + p.texts.tail.size() + p.key.kind.size() +
+             p.key.ns.size() + p.key.name.size();
+  return bytes;
+}
+
+}  // namespace
+
+Writer::Writer(const Parts& parts, Recovered recovered)
+    : parts_(parts),
+      lock_(parts.repository),
+      ledger_(std::move(recovered.ledger)),
+      invalid_(std::move(recovered.invalid)),
+      pending_(std::move(recovered.pending)),
+      revision_(recovered.revision),
+      last_generation_(recovered.generation) {
+  reserve_revisions(revision_);
+  published_ = ledger_.head();
+  blocked_ = lock_.recover(true);
+  sealer_ = std::make_unique<Sealer>(
+      parts.repository, parts.database, lock_, last_generation_, [this](const Generation& done) {
+        {
+          std::lock_guard lock(mutex_);
+          published_ = done.tip;
+        }
+        std::lock_guard lock(history_mutex_);
+        unsealed_.erase(unsealed_.begin(), unsealed_.upper_bound(done.revision));
+      });
+  thread_ = std::thread([this] { run(); });
+}
+
+Writer::~Writer() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+  sealer_.reset();
+}
+
+void Writer::submit(const RequestPtr& request) {
+  {
+    std::lock_guard lock(mutex_);
+    queue_.push_back(request);
+  }
+  wake_.notify_one();
+  request->done.wait(false);
+  if (request->error) std::rethrow_exception(request->error);
+}
+
+void Writer::flush() {
+  auto request = std::make_shared<Request>();
+  request->what = Request::What::flush;
+  submit(request);
+  if (!sealer_->wait_sealed(request->generation))
+    throw Error(Code::unavailable, sealer_->trouble());
+}
+
+void Writer::look() {
+  auto request = std::make_shared<Request>();
+  request->what = Request::What::look;
+  submit(request);
+}
+
+bool Writer::moved_by_others() const {
+  if (lock_.held()) return false;
+  const auto ref = read_ref(parts_.repository, kMainRef);
+  std::lock_guard lock(mutex_);
+  return ref != published_;
+}
+
+bool Writer::unblocked() const {
+  std::lock_guard lock(mutex_);
+  return blocked_.empty() || !broken_.empty();
+}
+
+bool Writer::take(std::deque<RequestPtr>& batch) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return stopping_ || !queue_.empty(); };
+  if (batch.empty()) {
+    if (ledger_.is_open())
+      wake_.wait_until(lock, ledger_.generation().opened + std::chrono::milliseconds(250), ready);
+    else
+      wake_.wait(lock, ready);
+  }
+  while (!queue_.empty() && batch.size() < kGroupRequests) {
+    batch.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  return !(stopping_ && batch.empty());
+}
+
+void Writer::run() {
+  std::deque<RequestPtr> batch;
+  while (take(batch)) {
+    if (!batch.empty()) process(batch);
+    if (ledger_.is_open() && generation_due()) close_generation();
+  }
+  if (ledger_.is_open()) close_generation();
+}
+
+void Writer::process(std::deque<RequestPtr>& batch) {
+  const bool git = std::any_of(batch.begin(), batch.end(), [](const RequestPtr& r) {
+    return r->files || r->what == Request::What::look;
+  });
+  std::optional<Error> git_refusal;
+  if (git) git_refusal = prepare_git();
+  Group group(parts_.index, revision_);
+  while (!batch.empty() && group.journal.size() < kGroupBytes) {
+    if (add(group, batch.front(), git_refusal) == Step::later) break;
+    batch.pop_front();
+  }
+  finish(group);
+  if (group.rotate) close_generation();
+}
+
+Writer::Step Writer::add(Group& group, const RequestPtr& request,
+                         const std::optional<Error>& git_refusal) {
+  switch (request->what) {
+    case Request::What::look:  // prepare_git() has looked
+      complete(request, git_refusal ? std::make_exception_ptr(*git_refusal) : nullptr);
+      return Step::added;
+    case Request::What::flush:
+      if (!group.works.empty()) return Step::later;
+      if (ledger_.is_open()) close_generation();
+      request->generation = last_generation_;
+      complete(request, nullptr);
+      return Step::added;
+    case Request::What::rows:
+      group.works.push_back({request, {}, false, {}, {}});
+      return Step::added;
+    case Request::What::commit:
+      break;
+  }
+  try {
+    return add_commit(group, request, git_refusal);
+  } catch (...) {
+    // Whatever is wrong with this commit is for its caller; the others of the group go on.
+    complete(request, std::current_exception());
+    return Step::added;
+  }
+}
+
+Writer::Step Writer::add_commit(Group& group, const RequestPtr& request,
+                                const std::optional<Error>& git_refusal) {
+  if (request->git && !invalid_.empty())
+    for (Prepared& p : request->prepared)
+      if (invalid_.contains(p.key)) keep_condition(p, group.staging.find(p.key));
+  Work work;
+  work.request = request;
+  work.staged = group.staging.stage(request->prepared);
+  bool effect = false;
+  for (const Staged& s : work.staged) {
+    effect |= s.effect();
+    work.journaled |= request->git && s.effect() && s.prepared->file_changed;
+  }
+  if (!effect) {
+    for (const Staged& s : work.staged) request->records.push_back(s.record);
+    // It may rest on a change of this very group: acknowledged with it.
+    group.works.push_back(std::move(work));
+    return Step::added;
+  }
+  // What one storage refuses must not have been the base of what the other took.
+  const std::set<Key>& others = work.journaled ? group.row_keys : group.journal_keys;
+  for (const Staged& s : work.staged)
+    if (others.contains(s.record->key)) return Step::later;
+  if (work.journaled) {
+    if (git_refusal) throw *git_refusal;
+    if (!broken_.empty()) throw Error(Code::unavailable, broken_);
+    request->files = true;  // where a change that came between made it so
+    if (!ledger_.is_open() || !room_for(group, journal_bytes(*request))) return Step::later;
+  }
+  group.staging.accept(work.staged);
+  for (const Staged& s : work.staged)
+    if (s.effect()) (work.journaled ? group.journal_keys : group.row_keys).insert(s.record->key);
+  if (work.journaled) {
+    try {
+      journal_commit(group, work);
+    } catch (const std::exception& e) {  // the folders in memory may be half changed
+      break_down(e.what());
+      throw;
+    }
+  }
+  group.works.push_back(std::move(work));
+  return Step::added;
+}
+
+// False where another generation has to begin first.
+bool Writer::room_for(Group& group, size_t bytes) {
+  if (parts_.journal.fits(group.journal.size() + bytes)) return true;
+  if (!group.journal.empty() || !parts_.journal.empty()) {
+    group.rotate = true;
+    return false;
+  }
+  parts_.journal.reserve(bytes);
+  return true;
+}
+
+void Writer::journal_commit(Group& group, Work& work) {
+  std::vector<JournalChange> changes;
+  for (const Staged& s : work.staged) {
+    if (!s.effect()) continue;
+    const Prepared& p = *s.prepared;
+    JournalChange change{p.verb, p.key, s.record->revision, {}, {}};
+    if (p.verb != Verb::remove) {
+      change.yaml = p.yaml.empty() ? file_text(p.texts.file) : p.yaml;
+      const bool carried =
+          p.status_changed && (p.verb == Verb::update || !p.texts.status.is_null());
+      if (carried) change.status_json = p.texts.status.dump();
+    }
+    changes.push_back(std::move(change));
+  }
+  const Request& request = *work.request;
+  Ledger::Added added = ledger_.add(std::move(changes), {request.actor, request.message, {}, 0, 0});
+  group.journal += encode(added.record);
+  size_t next = 0;
+  for (const Staged& s : work.staged) {
+    work.blobs.push_back(s.effect() ? added.blobs[next++] : Oid{});
+    if (!s.effect()) continue;
+    work.history.push_back(
+        {s.record->key,
+         {s.record->revision, added.commit.hex(), Time(std::chrono::seconds(added.seconds)),
+          request.actor, s.prepared->verb, request.message}});
+  }
+}
+
+void Writer::finish(Group& group) {
+  if (group.works.empty()) return;
+  reserve_revisions(group.staging.revision());
+  if (!write_journal(group)) return;
+  write_rows(group);
+  publish(group);
+}
+
+bool Writer::write_journal(Group& group) {
+  if (group.journal.empty()) return true;
+  try {
+    parts_.journal.append(group.journal);
+    ledger_.generation().bytes += group.journal.size();
+    return true;
+  } catch (const Error& e) {
+    // After a failed sync nothing is known of what is on the disk: nothing is acknowledged again.
+    break_down(e.message());
+    fail(group, std::make_exception_ptr(Error(Code::unavailable, broken_)), false);
+    return false;
+  }
+}
+
+void Writer::write_rows(Group& group) {
+  const bool any = std::any_of(group.works.begin(), group.works.end(), [](const Work& w) {
+    return w.request->rows ||
+           (!w.journaled && std::any_of(w.staged.begin(), w.staged.end(),
+                                        [](const Staged& s) { return s.effect(); }));
+  });
+  if (!any) return;
+  try {
+    if (!broken_.empty()) throw Error(Code::unavailable, broken_);
+    parts_.database.write([&](Db& db) {
+      for (Work& work : group.works) write_rows_of(db, work);
+      raise_revision(db, group.staging.revision());
+    });
+  } catch (const Error& e) {
+    if (e.code() != Code::unavailable) break_down(e.message());
+    Error refusal(Code::unavailable,
+                  "store: no room to write (" + e.message() + "); writes resume when there is");
+    fail(group, std::make_exception_ptr(refusal), true);
+  }
+}
+
+void Writer::write_rows_of(Db& db, Work& work) {
+  if (work.request->rows) {
+    db.exec("SAVEPOINT one");
+    try {
+      work.request->rows(db);
+    } catch (const Error& e) {
+      if (e.code() == Code::unavailable) throw;
+      work.request->error = std::current_exception();
+      db.exec("ROLLBACK TO one");
+    }
+    db.exec("RELEASE one");
+    return;
+  }
+  if (work.journaled) return;
+  for (const Staged& s : work.staged) {
+    if (!s.effect()) continue;
+    const Key& key = s.record->key;
+    if (s.prepared->verb == Verb::remove) {
+      remove_object(db, key, s.record->revision);
+      continue;
+    }
+    Oid file;
+    if (work.request->git) file = ledger_.tree().find(key).value_or(Oid{});
+    put_object(db, {key, s.record->revision, file, invalid_.contains(key), s.record->json});
+  }
+}
+
+void Writer::publish(Group& group) {
+  revision_ = group.staging.revision();
+  std::vector<Index::Update> updates;
+  std::vector<Event> events;
+  for (const Work& work : group.works) {
+    if (work.journaled) note_sealing(work);
+    for (const Staged& s : work.staged) {
+      if (!s.effect()) continue;
+      updates.push_back(update_of(s));
+      events.push_back(event_of(s));
+    }
+  }
+  std::sort(events.begin(), events.end(),
+            [](const Event& a, const Event& b) { return a.record->revision < b.record->revision; });
+  if (!updates.empty()) {
+    parts_.index.apply(updates, revision_);
+    parts_.hub.publish(std::move(events));
+  }
+  for (const Work& work : group.works) {
+    if (work.request->records.empty())
+      for (const Staged& s : work.staged) work.request->records.push_back(s.record);
+    complete(work.request, work.request->error);
+  }
+}
+
+// What the sealer writes down of it.
+void Writer::note_sealing(const Work& work) {
+  Generation& generation = ledger_.generation();
+  for (size_t i = 0; i < work.staged.size(); ++i) {
+    const Staged& s = work.staged[i];
+    if (!s.effect()) continue;
+    const Key& key = s.record->key;
+    auto& row = generation.rows[key];
+    if (s.prepared->verb == Verb::remove)
+      row.reset();
+    else
+      row = ObjectRow{key, s.record->revision, work.blobs[i], false, s.record->json};
+    invalid_.erase(key);
+  }
+  std::lock_guard lock(history_mutex_);
+  for (const HistoryRow& line : work.history) {
+    unsealed_[line.line.revision] = line;
+    generation.history.push_back(line);
+  }
+}
+
+void Writer::fail(Group& group, const std::exception_ptr& error, bool only_rows) {
+  std::vector<Work> left;
+  for (Work& work : group.works)
+    if (only_rows && work.journaled)
+      left.push_back(std::move(work));
+    else
+      complete(work.request, error);
+  group.works = std::move(left);
+}
+
+void Writer::complete(const RequestPtr& request, std::exception_ptr error) {
+  request->error = std::move(error);
+  request->done = true;
+  request->done.notify_all();
+}
+
+void Writer::break_down(const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (!broken_.empty()) return;
+  broken_ = "store: writing failed (" + why +
+            "); nothing is written any more and nothing acknowledged is lost; restart umpd when "
+            "the disk is sound";
+  log::error("the store stopped writing", {{"error", why}});
+}
+
+// So that a lost umpd.db does not lead to a revision being given twice.
+void Writer::reserve_revisions(uint64_t revision) {
+  if (revision + kReserveMargin < reserved_) return;
+  try {
+    write_file_durably(parts_.repository / "umpd/revisions", std::to_string(revision + kReserve),
+                       0600);
+    reserved_ = revision + kReserve;
+  } catch (const Error& e) {  // tried again with the next group; the margin is wide
+    log::warn("could not reserve revisions", {{"error", e.message()}});
+  }
+}
+
+std::vector<Revision> Writer::unsealed_history(const Key& key) const {
+  std::lock_guard lock(history_mutex_);
+  std::vector<Revision> lines;
+  for (auto it = unsealed_.rbegin(); it != unsealed_.rend(); ++it)
+    if (it->second.key == key) lines.push_back(it->second.line);
+  return lines;
+}
+
+Health Writer::health() const {
+  std::lock_guard lock(mutex_);
+  if (!broken_.empty()) return {false, broken_};
+  if (const std::string trouble = sealer_->trouble(); !trouble.empty()) return {false, trouble};
+  if (!blocked_.empty()) return {false, blocked_};
+  Health health;
+  for (const std::string& file : invalid_files_)
+    health.reason += (health.reason.empty() ? "ignored invalid files: " : "; ") + file;
+  return health;
+}
+
+bool Writer::generation_due() const {
+  constexpr size_t kCommits = 4096, kBytes = 6U << 20;
+  const Generation& open = const_cast<Ledger&>(ledger_).generation();
+  return open.commits >= kCommits || open.bytes >= kBytes ||
+         std::chrono::steady_clock::now() >= open.opened + std::chrono::milliseconds(250);
+}
+
+void Writer::close_generation() {
+  Generation closed = ledger_.close();
+  if (closed.commits == 0) {
+    lock_.drop();
+    return;
+  }
+  last_generation_ = closed.number;
+  sealer_->push(std::move(closed));
+}
+
+// Everything that must be so before a commit can go into the journal; or why it cannot.
+std::optional<Error> Writer::prepare_git() {
+  try {
+    if (!broken_.empty()) throw Error(Code::unavailable, broken_);
+    if (const std::string trouble = sealer_->trouble(); !trouble.empty())
+      throw Error(Code::unavailable, trouble);
+    if (ledger_.is_open()) return std::nullopt;
+    take_lock();
+    try {
+      open_generation();
+      adopt_pending();
+    } catch (const Error&) {
+      if (ledger_.is_open())
+        close_generation();
+      else
+        lock_.drop();
+      throw;
+    }
+    std::lock_guard lock(mutex_);
+    blocked_.clear();
+    return std::nullopt;
+  } catch (const Error& e) {
+    std::lock_guard lock(mutex_);
+    blocked_ = e.message();
+    return Error(Code::unavailable, e.message());
+  }
+}
+
+void Writer::take_lock() {
+  using std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience(1000), kStep(5);
+  const auto begin = steady_clock::now();
+  while (lock_.hold(ledger_.head()) == RefLock::Taken::busy) {
+    const std::string waiting = lock_.recover(false);
+    if (waiting.empty()) continue;
+    // Patient once; after that others' writes must not wait behind each try.
+    if (steady_clock::now() < busy_until_ || steady_clock::now() - begin > kPatience) {
+      busy_until_ = steady_clock::now() + std::chrono::seconds(5);
+      throw Error(Code::unavailable, waiting);
+    }
+    std::this_thread::sleep_for(kStep);
+  }
+}
+
+void Writer::open_generation() {
+  const uint64_t number = last_generation_ + 1;
+  // Its file in the journal was that of a generation four before.
+  if (number > Journal::kSegments && !sealer_->wait_sealed(number - Journal::kSegments))
+    throw Error(Code::unavailable, sealer_->trouble());
+  parts_.journal.begin(number);
+  ledger_.open(number);
+}
+
+}  // namespace umpteenth::store
