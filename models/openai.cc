@@ -1,7 +1,6 @@
 #include "models/openai.h"
 
 #include <charconv>
-#include <exception>
 
 #include "base/log.h"
 #include "models/openai_wire.h"
@@ -18,7 +17,7 @@ std::string endpoint(std::string base_url) {
 // stay so.
 ModelError transport_error(const Error& e) {
   const bool hopeless = e.code() == Code::forbidden || e.code() == Code::bad_request ||
-                        e.code() == Code::invalid ||
+                        e.code() == Code::invalid || e.code() == Code::too_large ||
                         e.message().find("resolve host") != std::string::npos;
   const std::string text = "calling the model API: " + e.message();
   return {hopeless ? Failure::permanent : Failure::transient, text, !hopeless};
@@ -36,7 +35,6 @@ Answer OpenAIClient::complete(const Prompt& prompt,
                               const std::function<void(const Delta&)>& on_delta,
                               std::stop_token stop) {
   ChatStream stream(on_delta);
-  std::exception_ptr broken;  // libcurl's callbacks cannot throw
 
   OutboundRequest request;
   request.method = "POST";
@@ -49,23 +47,19 @@ Answer OpenAIClient::complete(const Prompt& prompt,
   request.idle_timeout = options_.idle_timeout;
   request.total_timeout = options_.total_timeout;
   request.on_data = [&](std::string_view bytes) {
-    try {
-      stream.feed(bytes);
-    } catch (...) {  // rethrown below, once curl has let go
-      broken = std::current_exception();
-    }
-    return !broken;
+    stream.feed(bytes);
+    return true;
   };
 
   OutboundResponse response;
   try {
     response = outbound_.send(request, stop);
+  } catch (const ModelError&) {
+    throw;                    // the stream's own
   } catch (const Error& e) {  // classified here, because only we know what may be repeated
-    if (broken) std::rethrow_exception(broken);
     if (stop.stop_requested()) throw ModelError(Failure::permanent, "the call was stopped", true);
     throw transport_error(e);
   }
-  if (broken) std::rethrow_exception(broken);
   if (response.status != 200) {
     ModelError error = chat_error(response.status, response.body);
     if (const int seconds = retry_after_seconds(response.header("retry-after")); seconds > 0)

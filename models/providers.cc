@@ -1,6 +1,7 @@
 #include "models/providers.h"
 
 #include "apis/script.h"
+#include "base/net/url.h"
 #include "models/openai.h"
 #include "models/scripted.h"
 
@@ -46,6 +47,10 @@ std::shared_ptr<ModelClient> openai_client(const apis::ModelProviderSpec& provid
   if (options.official && api_key.empty())
     throw Error(Code::invalid, "ModelProvider " + json::quote(provider_name) +
                                    ": spec.apiKey is required for the official API");
+  const net::Url url = net::parse_url(options.base_url);
+  if (!url.user.empty() || !url.password.empty())
+    throw Error(Code::invalid, "ModelProvider " + json::quote(provider_name) +
+                                   ": spec.baseURL holds credentials: use spec.apiKey");
   return std::make_shared<OpenAIClient>(std::move(options), policy);
 }
 

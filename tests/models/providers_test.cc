@@ -43,6 +43,11 @@ TEST(Providers, errors_name_what_exists) {
             std::string::npos);
   EXPECT_NE(make_error(provider("OpenAICompatible"), "big", "", Code::invalid).find("spec.baseURL"),
             std::string::npos);
+  auto open = provider("OpenAICompatible");
+  open.base_url = "https://ada:secret@models.example/v1";
+  const std::string error = make_error(open, "big", "", Code::invalid);
+  EXPECT_NE(error.find("spec.baseURL holds credentials"), std::string::npos);
+  EXPECT_EQ(error.find("secret"), std::string::npos);
   auto broken = provider("Scripted");
   broken.script = json::parse(R"([{"sya":"x"}])");
   EXPECT_NE(make_error(broken, "big", "", Code::invalid).find("spec.script[0].sya"),
