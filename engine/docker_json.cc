@@ -205,6 +205,7 @@ Container container_from_inspect(const json::Value& v) {
   c.name = without_slash(v.get_string("Name"));
   c.image_id = v.get_string("Image");
   c.image = v.get("Config").get_string("Image");
+  c.hostname = v.get("Config").get_string("Hostname");
   c.labels = map_from(v.get("Config").get("Labels"));
   c.state = state.get_string("Status");
   c.pid = state.get_int("Pid");

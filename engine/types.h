@@ -91,6 +91,7 @@ struct Container {
   int exit_code = 0;
   bool oom_killed = false;
   std::string started_at, created_at;
+  std::string hostname;  // only from find
   std::map<std::string, ContainerNetwork> networks;  // by network name; empty in lists of old engines
   bool operator==(const Container&) const = default;
 };

@@ -54,6 +54,22 @@ class Contract : public ::testing::TestWithParam<std::function<EngineUnderTest()
     return s;
   }
 
+  // One for all tests that leave it as it is: a start takes most of a second.
+  std::string shared_running() {
+    ContainerSpec s = spec("shared");
+    s.labels = {{"umpteenth.test-shared", prefix_}};
+    if (const auto there = engine_->find_container(s.name)) return there->id;
+    const std::string id = engine_->create_container(s);
+    engine_->start_container(id);
+    Engine* engine = engine_;
+    remove_shared_ = [engine, id] { engine->remove_container(id); };
+    return id;
+  }
+  static void TearDownTestSuite() {
+    if (remove_shared_) remove_shared_();
+    remove_shared_ = nullptr;
+  }
+
   std::string running(const std::string& name) {
     const std::string id = engine_->create_container(spec(name));
     engine_->start_container(id);
@@ -103,6 +119,7 @@ class Contract : public ::testing::TestWithParam<std::function<EngineUnderTest()
     return e ? e->code() : Code::not_implemented;
   }
 
+  inline static std::function<void()> remove_shared_;
   Engine* engine_ = nullptr;
   const std::string prefix_ = "ct-" + std::to_string(getpid()) + "-";
   Labels mine_;
@@ -171,7 +188,7 @@ TEST_P(Contract, lists_hold_what_carries_all_labels) {
 }
 
 TEST_P(Contract, exec_tells_streams_apart_and_returns_the_code) {
-  const std::string id = running("exec");
+  const std::string id = shared_running();
   const Ran ran = run(id, {{"sh", "-c", "echo out; echo err >&2; exit 3"}, {}, "", "", false});
   EXPECT_EQ(ran.code, 3);
   EXPECT_EQ(ran.out, "out\n");
@@ -179,7 +196,7 @@ TEST_P(Contract, exec_tells_streams_apart_and_returns_the_code) {
 }
 
 TEST_P(Contract, exec_passes_user_env_folder_and_stdin) {
-  const std::string id = running("exec-in");
+  const std::string id = shared_running();
   ExecSpec s{{"sh", "-c", "cat; echo \"$GREETING $(id -u) $(pwd)\""},
              {"GREETING=hello there"},
              "1000:1000",
@@ -193,7 +210,7 @@ TEST_P(Contract, exec_passes_user_env_folder_and_stdin) {
 }
 
 TEST_P(Contract, exec_waits_until_its_deadline_or_a_stop) {
-  const std::string id = running("exec-wait");
+  const std::string id = shared_running();
   const auto exec = engine_->exec(id, {{"sleep", "60"}, {}, "", "", false}, {});
   EXPECT_EQ(exec->wait(Duration{50}), std::nullopt);
   std::stop_source stop;

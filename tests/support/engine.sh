@@ -189,7 +189,8 @@ stop_daemons() {
   end_daemon dockerd; end_daemon containerd   # dockerd first: it ends its containerd itself
 }
 end_daemon() {
-  local pid deadline=$((SECONDS + 20))
+  # With a command attached it may wait for it: live-restore does well without a farewell.
+  local pid deadline=$((SECONDS + 5))
   for pid in $(own_pids); do
     [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$1" ] || continue
     kill "$pid"   # once: the third TERM makes dockerd leave without saving

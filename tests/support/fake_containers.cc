@@ -43,6 +43,7 @@ std::string FakeEngine::create_container(const engine::ContainerSpec& spec) {
   c->files = from.files;
   c->seen.id = new_id();
   c->seen.name = spec.name;
+  c->seen.hostname = spec.hostname.empty() ? c->seen.id.substr(0, 12) : spec.hostname;
   c->seen.image_id = from.seen.id;
   c->seen.image = spec.image;
   c->seen.labels = from.seen.labels;
