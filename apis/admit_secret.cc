@@ -49,9 +49,11 @@ bool contains(const std::string& text, const std::string& value) {
   return text.find(quoted.substr(1, quoted.size() - 2)) != std::string::npos;
 }
 
-void check_no_copy(const json::Value& object, const json::Value& given) {
+// document: the object itself, or what its last-applied annotation says of it.
+void check_no_copy(const json::Value& object, const json::Value& document,
+                   const json::Value& given) {
   for (const char* where : {"labels", "annotations"}) {
-    const json::Value& map = object.get("metadata").get(where);
+    const json::Value& map = document.get("metadata").get(where);
     if (!map.is_object()) continue;
     for (const json::Member& m : map.members()) {
       if (m.key == kLastApplied || !m.value.is_string()) continue;
@@ -67,31 +69,46 @@ void check_no_copy(const json::Value& object, const json::Value& given) {
   }
 }
 
-// spec.stringData of the last-applied annotation; null where there is none.
-json::Value last_applied_data(const json::Value& object) {
-  const std::string text = annotation_of(object, kLastApplied);
-  if (text.empty()) return nullptr;
+json::Value parse_applied(const json::Value& object, const std::string& text) {
   try {
-    return json::parse(text).at_path({"spec", "stringData"});
+    return json::parse(text);
   } catch (const Error&) {  // not JSON: it cannot be searched for values, so it cannot stay
     refuse(object, "metadata.annotations",
            std::string("Invalid value: ") + kLastApplied + " must be JSON");
   }
 }
 
+// spec.stringData of the last-applied annotation; null where there is none.
+json::Value last_applied_data(const json::Value& object) {
+  const std::string text = annotation_of(object, kLastApplied);
+  if (text.empty()) return nullptr;
+  return parse_applied(object, text).at_path({"spec", "stringData"});
+}
+
+// Only what may stand there is kept: a clear value may also be in a field that does not exist
+// (stringData at the top, data), which pruning takes from the object but not from this text.
 void clean_last_applied(json::Value& object) {
   const std::string text = annotation_of(object, kLastApplied);
   if (text.empty()) return;
-  json::Value applied = json::parse(text);
-  json::Value* spec = applied.find("spec");
-  json::Value* data = spec ? spec->find("stringData") : nullptr;
-  if (!data) return;
-  if (data->is_object())
-    for (json::Member& m : data->members()) m.value = "sealed";
-  else
-    *data = "sealed";
+  const json::Value applied = json::parse(text);
+  json::Value kept = json::Value::object();
+  for (const char* key : {"apiVersion", "kind"})
+    if (const json::Value* v = applied.find(key)) kept.set(key, *v);
+  json::Value& metadata = kept["metadata"];
+  metadata = json::Value::object();
+  for (const char* key : {"annotations", "labels", "name", "namespace"})
+    if (const json::Value* v = applied.get("metadata").find(key)) metadata.set(key, *v);
+  if (json::Value* annotations = metadata.find("annotations")) annotations->erase(kLastApplied);
+  json::Value& spec = kept["spec"];
+  spec = json::Value::object();
+  if (const json::Value* v = applied.get("spec").find("sealedData")) spec.set("sealedData", *v);
+  if (const json::Value* data = applied.get("spec").find("stringData")) {
+    json::Value& names = spec.set("stringData", json::Value::object());
+    if (data->is_object())
+      for (const json::Member& m : data->members()) names.set(m.key, "sealed");
+  }
   // kubectl's own ends in a line feed.
-  object["metadata"]["annotations"].set(kLastApplied, applied.dump() + "\n");
+  object["metadata"]["annotations"].set(kLastApplied, kept.dump() + "\n");
 }
 
 class Admission {
@@ -123,7 +140,9 @@ class Admission {
         if (data->is_object())
           std::erase_if(data->members(), [](const json::Member& m) { return m.value.is_null(); });
         check_values(object_, *data);
-        check_no_copy(object_, *data);
+        check_no_copy(object_, object_, *data);
+        if (const std::string text = annotation_of(object_, kLastApplied); !text.empty())
+          check_no_copy(object_, parse_applied(object_, text), *data);
         given = std::move(*data);
       }
       spec->erase("stringData");

@@ -45,6 +45,7 @@ struct Condition {
   std::string reason;  // CamelCase
   std::string message;
   int64_t observed_generation = 0;
+  bool operator==(const Condition&) const = default;
 };
 std::optional<Condition> find_condition(const json::Value& object, std::string_view type);
 // lastTransitionTime moves only when `status` changes.

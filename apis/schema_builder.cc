@@ -35,11 +35,11 @@ Node boolean(std::string_view description) { return {"boolean", description}; }
 Node any(std::string_view description) { return Node("", description).nullable().open(); }
 
 Node list(std::string_view description, Node item) {
-  return Node("array", description).put("items", std::move(item).take());
+  return Node("array", description).put("items", item.take());
 }
 
 Node map(std::string_view description, Node value) {
-  return Node("object", description).put("additionalProperties", std::move(value).take());
+  return Node("object", description).put("additionalProperties", value.take());
 }
 
 Node object(std::string_view description, const Fields& fields) {

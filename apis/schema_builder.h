@@ -36,7 +36,7 @@ class Node {
   }
 
   bool is_required() const { return required_; }
-  json::Value take() && { return std::move(value_); }
+  json::Value take() { return std::move(value_); }
   const json::Value& value() const { return value_; }
   Node& put(std::string_view key, json::Value value);
 

@@ -1,5 +1,15 @@
-// Secrets at rest: `v1.<key id>.<base64url>`; see docs/security.md for the format. The master key
-// never leaves this object.
+// Secrets at rest: `v1.<key id>.<base64url(bytes)>`. The master key never leaves this object.
+//
+//   bytes  = "s1" | salt, 32 random bytes            | box, key HKDF(master, salt,
+//   "umpteenth/secrets/s1")
+//          | "x1" | ephemeral X25519 public key, 32  | box, key HKDF(X25519, ephemeral public key +
+//                                                          instance's, "umpteenth/secrets/x1")
+//   box    = nonce, 12 bytes | AES-256-GCM ciphertext | tag, 16 bytes
+//   aad    = form, instance id, "umpteenth.dev", "Secret", namespace, name, entry, each after its
+//            length as 32 bits, big endian
+//   X25519 private key = HKDF(master, instance id, "umpteenth/secrets/x25519")
+//   key id = the first 8 hex digits of SHA-256(X25519 public key); HKDF is HKDF-SHA256(key, salt,
+//   info)
 #pragma once
 
 #include <map>

@@ -5,6 +5,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <istream>
 #include <streambuf>
 #include <unordered_set>
@@ -35,7 +36,13 @@ class ViewBuffer : public std::streambuf {
 // Builds JSON from yaml-cpp's events; everything that JSON cannot say is refused.
 class Builder : public YAML::EventHandler {
  public:
+  explicit Builder(std::string_view text) : text_(text) {}
+
   void OnDocumentStart(const YAML::Mark& mark) override {
+    // yaml-cpp begins another document where it cannot go on with this one.
+    if (started_ && line_text(mark.line).substr(0, 3) != "---")
+      refuse(mark, "expected the end of the document or a line with ---");
+    started_ = true;
     value_ = json::Value();
     frames_.clear();
     line_ = mark.line + 1;
@@ -121,6 +128,17 @@ class Builder : public YAML::EventHandler {
     frames_.push_back({&put(std::move(value)), map, {}});
   }
 
+  // Documents come in order, so the search goes on where it ended.
+  std::string_view line_text(int line) {
+    for (; seen_line_ < line; ++seen_line_)
+      seen_at_ = std::min(text_.find('\n', seen_at_), text_.size() - 1) + 1;
+    return text_.substr(seen_at_);
+  }
+
+  std::string_view text_;
+  size_t seen_at_ = 0;
+  int seen_line_ = 0;
+  bool started_ = false;
   json::Value value_;
   std::vector<Frame> frames_;
   int line_ = 1;
@@ -144,7 +162,7 @@ std::vector<YamlDocument> parse_yaml(std::string_view text, size_t max_bytes) {
     ViewBuffer buffer(text);
     std::istream in(&buffer);
     YAML::Parser parser(in);
-    Builder builder;
+    Builder builder(text);
     while (parser.HandleNextDocument(builder)) {
       if (documents.size() >= kMaxDocuments)
         throw Error(Code::bad_request,
