@@ -31,7 +31,7 @@ std::string encode(const JournalRecord& record);  // header and body, as written
 class Journal {
  public:
   static constexpr size_t kSegments = 4;
-  static constexpr size_t kSegmentBytes = 8U << 20;
+  static constexpr size_t kSegmentBytes = 4U << 20;
 
   explicit Journal(std::filesystem::path folder);  // makes the files where they are missing
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "apis/kind.h"
 #include "base/crypto.h"
 #include "base/error.h"
 #include "store/open.h"
@@ -14,6 +15,11 @@ namespace umpteenth::store {
 namespace {
 
 constexpr size_t kWatchHistory = 20'000;
+
+bool kept_in_database(const Key& key) {
+  const apis::Kind* kind = apis::find_kind(key.kind);
+  return kind && kind->storage == apis::Storage::database;
+}
 
 class MemoryStore : public Store {
  public:
@@ -95,7 +101,7 @@ std::vector<RecordPtr> MemoryStore::commit(const Commit& commit) {
     if (!s.effect()) continue;
     updates.push_back(update_of(s));
     events.push_back(event_of(s));
-    if (s.prepared->file_changed) remember(s, commit, now);
+    if (s.prepared->file_changed && !kept_in_database(s.record->key)) remember(s, commit, now);
   }
   std::sort(events.begin(), events.end(),
             [](const Event& a, const Event& b) { return a.record->revision < b.record->revision; });

@@ -93,7 +93,8 @@ Recovered recover(const fs::path& repository, Database& database, const Journal&
     log::info("writes recovered from the journal",
               {{"commits", generation.commits}, {"head", generation.tip.hex()}});
     // Rows and the head they stand at are derived below, from git.
-    seal_objects(generation, repository);
+    const std::string pack = seal_objects(generation, repository);
+    database.write([&](Db& db) { put_pack(db, {pack, true, false}); });
   }
   load_objects(reader, database, records, known, recovered);
   return recovered;

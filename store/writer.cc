@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "store/codec.h"
+#include "store/layout.h"
 
 namespace umpteenth::store {
 namespace {
@@ -36,6 +37,7 @@ Writer::Writer(const Parts& parts, Recovered recovered)
       last_generation_(recovered.generation) {
   reserve_revisions(revision_);
   published_ = ledger_.head();
+  for (const auto& [key, blob] : invalid_) invalid_files_.push_back(flat_path(key));
   blocked_ = lock_.recover(true);
   sealer_ = std::make_unique<Sealer>(
       parts.repository, parts.database, lock_, last_generation_, [this](const Generation& done) {
@@ -418,7 +420,7 @@ Health Writer::health() const {
 }
 
 bool Writer::generation_due() const {
-  constexpr size_t kCommits = 4096, kBytes = 6U << 20;
+  constexpr size_t kCommits = 4096, kBytes = 3U << 20;
   const Generation& open = const_cast<Ledger&>(ledger_).generation();
   return open.commits >= kCommits || open.bytes >= kBytes ||
          std::chrono::steady_clock::now() >= open.opened + std::chrono::milliseconds(250);
