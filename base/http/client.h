@@ -55,6 +55,7 @@ class Client {
  public:
   explicit Client(ClientTarget target);
   ~Client();
+  // stop ends send() at once, open() and upgrade() until they return: then it is their cancel().
   // Error(unavailable) cannot connect or the peer went away, Error(timeout), Error(too_large),
   // Error(bad_gateway) not HTTP. Any status is a Response.
   Response send(const ClientRequest& request, std::stop_token stop = {});

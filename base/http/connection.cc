@@ -314,7 +314,8 @@ Task<bool> Connection::exchange() {
   } else if (parser.has_body()) {
     linger_ = true;
   }
-  keep = keep && !linger_ && !ending_ && !cut_;
+  // An old client would have to be told that the connection stays; it gets by without.
+  keep = keep && !http_1_0_ && !linger_ && !ending_ && !cut_;
   co_return co_await respond(keep);
 }
 

@@ -83,6 +83,7 @@ struct Server::Impl {
         auto accepted = accept_from(listener.native_handle(), exhausted);
         if (exhausted) return accept_later();
         if (!accepted) break;
+        told_exhausted = false;
         admit(std::move(*accepted));
       }
       accept_more();
@@ -91,7 +92,8 @@ struct Server::Impl {
 
   // Without a free descriptor the listener stays readable: waiting beats spinning.
   void accept_later() {
-    log::warn("cannot accept connections", {{"error", "out of file descriptors"}});
+    if (!std::exchange(told_exhausted, true))
+      log::warn("cannot accept connections", {{"error", "out of file descriptors"}});
     pause.expires_after(kExhaustedPause);
     pause.async_wait([this](const error_code& error) {
       if (!error) accept_more();
@@ -170,6 +172,7 @@ struct Server::Impl {
   int port = 0;
   std::thread thread;
   bool stopped = false;
+  bool told_exhausted = false;  // since the last connection that was accepted
 
   std::mutex mutex;
   std::condition_variable ended;
