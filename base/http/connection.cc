@@ -383,7 +383,9 @@ Task<bool> Connection::read_body(RequestParser& parser) {
 
 Task<bool> Connection::run_handler() {
   handled_ = false;
-  if (!shared_.pool.submit([self = shared_from_this()] { self->handle(); })) co_return false;
+  // No shared pointer goes along: the last one must not be dropped by the pool's thread, and the
+  // coroutine that owns us waits right here.
+  if (!shared_.pool.submit([this] { handle(); })) co_return false;
   ++shared_.in_flight;
   while (!handled_) co_await signal_.wait();
   --shared_.in_flight;
@@ -397,9 +399,9 @@ void Connection::handle() {
   } catch (const std::exception& e) {  // HTTP dispatch: every failure becomes an answer
     answer_ = error_answer(shared_.site, request_, e);
   }
-  asio::post(*shared_.io, [self = shared_from_this()] {
-    self->handled_ = true;
-    self->signal_.notify();
+  asio::post(*shared_.io, [this] {
+    handled_ = true;
+    signal_.notify();
   });
 }
 
