@@ -1,0 +1,77 @@
+// The engines that the SandboxEngine resources name, each with what sandboxes on it need: prepared
+// images, run networks with the broker's endpoint in them. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "apis/sandbox_engine.h"
+#include "base/clock.h"
+#include "engine/engine.h"
+
+namespace umpteenth::controllers {
+
+struct PreparedImage {
+  std::string id;      // ready to be started: the job's image with `ump` and its folders in it
+  std::string digest;  // of the image that the job named
+};
+
+struct RunNetwork {
+  std::string id, name;
+  std::string broker_ip, sandbox_ip;
+};
+
+// What differs between a real engine and a test's.
+class EngineHandle {
+ public:
+  struct Parts {
+    std::shared_ptr<engine::Engine> engine;
+    std::function<PreparedImage(const std::string& image, std::stop_token stop)> prepare_image;
+    // Makes the internal network, its broker endpoint confirmed by inspect.
+    std::function<RunNetwork(const engine::NetworkSpec& spec)> create_network;
+    std::function<void(const RunNetwork& network)> remove_network;  // gone already is success
+    // The broker's endpoint is in the network with its address. Error(unavailable) engine down.
+    std::function<bool(const RunNetwork& network)> broker_attached;
+    std::function<std::vector<std::string>(std::stop_token stop)> collect_garbage;
+  };
+
+  EngineHandle(std::string name, apis::SandboxEngineSpec spec, Parts parts)
+      : name_(std::move(name)), spec_(std::move(spec)), parts_(std::move(parts)) {}
+
+  const std::string& name() const { return name_; }
+  const apis::SandboxEngineSpec& spec() const { return spec_; }
+  engine::Engine& engine() const { return *parts_.engine; }
+  const Parts& parts() const { return parts_; }
+
+ private:
+  std::string name_;
+  apis::SandboxEngineSpec spec_;
+  Parts parts_;
+};
+
+class Engines {
+ public:
+  using Make = std::function<EngineHandle::Parts(const apis::SandboxEngineSpec& spec)>;
+  explicit Engines(Make make) : make_(std::move(make)) {}
+
+  // Makes the handle, or makes it anew when spec's endpoint, type or subnet pool changed; runs keep
+  // the handle that they began with.
+  std::shared_ptr<EngineHandle> ensure(const std::string& name,
+                                       const apis::SandboxEngineSpec& spec);
+  void remove(const std::string& name);
+  std::shared_ptr<EngineHandle> find(const std::string& name) const;  // "" = default; null
+  std::vector<std::shared_ptr<EngineHandle>> all() const;
+
+ private:
+  Make make_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<EngineHandle>> handles_;
+};
+
+}  // namespace umpteenth::controllers

@@ -1,0 +1,91 @@
+#include "controllers/sandbox_engine/plan.h"
+
+#include <algorithm>
+
+#include "apis/object.h"
+
+namespace umpteenth::controllers::sandbox_engine {
+namespace {
+
+constexpr char kNoFirewall[] = "umpd has installed no egress firewall on this engine's host";
+
+apis::Condition ready(const apis::SandboxEngineSpec& spec, const Observed& observed) {
+  std::string why = unsupported(spec);
+  if (!why.empty()) return {"Ready", "False", "Unsupported", why, 0};
+  if (!observed.info) return {"Ready", "False", "EngineUnreachable", observed.error, 0};
+  const engine::Info& info = *observed.info;
+  if (info.arch != "amd64" && info.arch != "arm64") {
+    return {"Ready", "False", "ArchitectureUnsupported",
+            "the engine's architecture is " + info.arch + "; amd64 and arm64 are served", 0};
+  }
+  bool known = spec.runtime.empty() || std::ranges::count(info.runtimes, spec.runtime) > 0;
+  if (!known) {
+    std::string available;
+    for (const auto& name : info.runtimes) available += (available.empty() ? "" : ", ") + name;
+    return {"Ready", "False", "RuntimeMissing",
+            "runtime \"" + spec.runtime +
+                "\" is not configured in the container engine (available: " + available + ")",
+            0};
+  }
+  return {"Ready", "True", "Reachable", info.engine + " " + info.version, 0};
+}
+
+apis::Condition firewall(const apis::SandboxEngineSpec& spec) {
+  bool off = spec.egress_filter == "off";
+  return {"EgressFirewall", "False", "NotInstalled",
+          off ? "Turned off: Internet sandboxes reach private networks, the host and cloud metadata"
+              : std::string(kNoFirewall) + ": runs with Internet access are refused",
+          0};
+}
+
+}  // namespace
+
+std::string unsupported(const apis::SandboxEngineSpec& spec) {
+  if (spec.type != "Docker") {
+    return "spec.type: " + spec.type + " is not served by this umpd; Docker is";
+  }
+  if (spec.attachment == "namespace") {
+    return "spec.attachment: namespace is not served by this umpd; network and auto are";
+  }
+  return "";
+}
+
+json::Value plan_status(const json::Value& object, const Observed& observed, Time now) {
+  auto spec = apis::sandbox_engine_spec_from(object.get("spec"));
+  int64_t generation = apis::generation_of(object);
+  json::Value status = json::Value::object({{"observedGeneration", generation}});
+  const json::Value& old_conditions = object.at_path({"status", "conditions"});
+  if (!old_conditions.is_null()) status.set("conditions", old_conditions);
+  for (apis::Condition condition : {ready(spec, observed), firewall(spec)}) {
+    condition.observed_generation = generation;
+    apis::set_condition(status, condition, now);
+  }
+  status.set("egressFirewall",
+             json::Value::object({{"state", spec.egress_filter == "off" ? "Off" : "NotEnforced"}}));
+  status.set("attachment", "network");
+  if (observed.info) {
+    const engine::Info& info = *observed.info;
+    status.set("version",
+               json::Value::object(
+                   {{"name", info.engine}, {"engine", info.version}, {"api", info.api_version}}));
+    status.set("architecture", info.arch);
+    status.set("runtimes", json::Value::strings(info.runtimes));
+    status.set("capacity",
+               json::Value::object({{"cpus", info.cpus}, {"memoryMiB", info.memory_bytes >> 20}}));
+  }
+  status.set("sandboxes", json::Value::object({{"running", observed.running}, {"warm", 0}}));
+  return status;
+}
+
+std::string internet_refusal(const std::string& engine, const apis::SandboxEngineSpec& spec) {
+  if (spec.egress_filter == "off") return "";
+  if (spec.egress_filter == "required") {
+    return std::string("the egress firewall is required but not installed: ") + kNoFirewall;
+  }
+  return std::string("network mode Internet is refused on sandbox engine ") + engine + ": " +
+         kNoFirewall +
+         "; use network mode None or AllowedDomains, or set egressFilter: off on the SandboxEngine "
+         "to run without it";
+}
+
+}  // namespace umpteenth::controllers::sandbox_engine
