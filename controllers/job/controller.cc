@@ -39,7 +39,8 @@ Controller JobController::controller() {
     if (key.kind == "workspaces") return jobs_in(key.name);
     return jobs_in(key.ns == apis::kSystemWorkspace ? "" : key.ns);
   };
-  auto job_of_run = [](const store::Event& event) -> std::vector<store::Key> {
+  auto job_of_run = [this](const store::Event& event) -> std::vector<store::Key> {
+    runs_.observe(event);
     std::string job = event.record->parse().get("spec").get_string("job");
     return {{"jobs", event.record->key.ns, job}};
   };

@@ -5,6 +5,7 @@
 
 #include "base/crypto.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "controllers/run/capture.h"
 
@@ -158,6 +159,8 @@ runs::ExecOutcome SandboxExec::exec(const runs::ExecRequest& request, std::stop_
     }
     if (request.on_output) request.on_output(bytes);
   };
+  Time from = clock_.now();
+  Defer timed([&] { busy_ms_ += (clock_.now() - from).count(); });
   Ended ended = run(request, pid_file, sink, stop);
   runs::ExecOutcome outcome;
   outcome.exit_code = ended.exit_code;

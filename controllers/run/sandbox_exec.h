@@ -2,6 +2,7 @@
 // group of its own that a second exec can kill, whatever it forked.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -34,6 +35,7 @@ class SandboxExec : public runs::SandboxIO {
   std::string read_file(const std::string& path, size_t max_bytes, std::stop_token stop) override;
   void write_file(const std::string& path, std::string_view bytes, int mode,
                   std::stop_token stop) override;
+  Duration busy() const { return Duration(busy_ms_.load()); }  // in commands, all together
 
  private:
   struct Ended {
@@ -53,6 +55,7 @@ class SandboxExec : public runs::SandboxIO {
   engine::Engine& engine_;
   Clock& clock_;
   SandboxTarget target_;
+  std::atomic<int64_t> busy_ms_{0};
 };
 
 }  // namespace umpteenth::controllers::run

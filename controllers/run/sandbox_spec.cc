@@ -62,14 +62,11 @@ engine::ContainerSpec container_spec(const SandboxParams& params) {
   return spec;
 }
 
-engine::NetworkSpec network_spec(const SandboxParams& params, const std::string& subnet,
-                                 const std::string& gateway) {
+engine::NetworkSpec network_spec(const SandboxParams& params) {
   engine::NetworkSpec spec;
   spec.name = params.network;
   spec.internal = true;
   spec.ipv6 = false;
-  spec.subnet = subnet;
-  spec.gateway = gateway;
   spec.options = {{"com.docker.network.bridge.inhibit_ipv4", "true"}};
   spec.labels = sandbox_labels(params, "run-network");
   return spec;

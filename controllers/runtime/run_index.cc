@@ -41,7 +41,7 @@ RunEntry run_entry_from(const store::Record& record) {
   entry.phase = apis::phase_from(status.get_string("phase"));
   entry.created = time_or(object.get("metadata").get_string("creationTimestamp"), Time{});
   entry.completed = time_or(status.get_string("completionTime"), entry.created);
-  entry.cost_micro_usd = apis::run_status_from(status).cost_micro_usd;
+  entry.overlap = spec.at_path({"jobSpec", "schedule"}).get_string("overlapPolicy", "Skip");
   return entry;
 }
 
@@ -53,7 +53,7 @@ void RunIndex::observe(const store::Event& event) {
   if (entry) {
     put(std::move(*entry));
   } else {
-    erase(event.record->key);
+    erase(event.record->key, event.record->revision);
   }
 }
 
@@ -70,7 +70,7 @@ void RunIndex::put(RunEntry entry) {
   auto known = runs_.find(entry.key);
   if (known != runs_.end()) {
     if (known->second.revision > entry.revision) return;
-    erase(entry.key);
+    erase(entry.key, entry.revision);
   }
   by_job_[{entry.key.ns, entry.job}][entry.key.name] = entry.key;
   by_uid_[entry.uid] = entry.key;
@@ -79,9 +79,9 @@ void RunIndex::put(RunEntry entry) {
   runs_.emplace(std::move(key), std::move(entry));
 }
 
-void RunIndex::erase(const store::Key& key) {
+void RunIndex::erase(const store::Key& key, uint64_t up_to) {
   auto known = runs_.find(key);
-  if (known == runs_.end()) return;
+  if (known == runs_.end() || known->second.revision > up_to) return;
   auto job = by_job_.find({key.ns, known->second.job});
   job->second.erase(key.name);
   if (job->second.empty()) by_job_.erase(job);

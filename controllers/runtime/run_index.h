@@ -22,7 +22,7 @@ struct RunEntry {
   bool cancel_requested = false;
   bool deleting = false;
   Time created, completed;  // completed: only of terminal ones
-  int64_t cost_micro_usd = 0;
+  std::string overlap;      // of the job spec that it runs with
 };
 
 RunEntry run_entry_from(const store::Record& record);
@@ -44,7 +44,7 @@ class RunIndex {
 
  private:
   void put(RunEntry entry);
-  void erase(const store::Key& key);
+  void erase(const store::Key& key, uint64_t up_to);
 
   mutable std::mutex mutex_;
   std::map<store::Key, RunEntry> runs_;

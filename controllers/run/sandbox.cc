@@ -1,0 +1,100 @@
+#include "controllers/run/sandbox.h"
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace umpteenth::controllers::run {
+namespace {
+
+constexpr char kIccOption[] = "com.docker.network.bridge.enable_icc";
+
+// The shared bridge of Internet sandboxes; one that others made is used only if it keeps sandboxes
+// apart.
+void ensure_open_network(engine::Engine& engine, const std::string& instance) {
+  auto there = engine.find_network(kOpenNetwork);
+  if (!there) {
+    engine::NetworkSpec spec;
+    spec.name = kOpenNetwork;
+    spec.options = {{kIccOption, "false"}};
+    spec.labels = {{engine::kLabelInstance, instance}, {engine::kLabelRole, "egress"}};
+    try {
+      engine.create_network(spec);
+    } catch (const Error& e) {  // another run made it in this moment
+      if (e.code() != Code::conflict && e.code() != Code::already_exists) throw;
+    }
+    there = engine.find_network(kOpenNetwork);
+  }
+  auto icc =
+      there ? there->options.find(kIccOption) : std::map<std::string, std::string>::iterator();
+  bool apart = there && icc != there->options.end() && icc->second == "false" && !there->ipv6;
+  if (!apart) {
+    throw Error(Code::invalid, std::string("the existing network ") + kOpenNetwork +
+                                   " lets sandboxes reach each other; remove it so it can be "
+                                   "recreated");
+  }
+}
+
+// Tidying up after a failure: what cannot be removed now is found by the sweep.
+template <typename F>
+void quietly(const char* what, const F& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    log::warn("tidying up a sandbox failed", {{"step", what}, {"error", log::clip(e.message())}});
+  }
+}
+
+bool is_of(const engine::Labels& labels, const SandboxParams& params) {
+  auto instance = labels.find(engine::kLabelInstance);
+  auto run = labels.find(engine::kLabelRun);
+  return instance != labels.end() && instance->second == params.instance && run != labels.end() &&
+         run->second == params.run_uid;
+}
+
+}  // namespace
+
+Sandbox create_sandbox(EngineHandle& handle, SandboxParams params) {
+  engine::Engine& engine = handle.engine();
+  Sandbox sandbox;
+  params.network = sandbox_name(params.instance, params.run_uid);
+  if (!params.open_network.empty()) ensure_open_network(engine, params.instance);
+  sandbox.network = handle.parts().create_network(network_spec(params));
+  try {
+    params.broker_ip = sandbox.network.broker_ip;
+    params.sandbox_ip = sandbox.network.sandbox_ip;
+    sandbox.container = engine.create_container(container_spec(params));
+    engine.start_container(sandbox.container);
+  } catch (const Error&) {
+    if (!sandbox.container.empty()) {
+      quietly("container", [&] { engine.remove_container(sandbox.container); });
+    }
+    quietly("network", [&] { handle.parts().remove_network(sandbox.network); });
+    throw;
+  }
+  return sandbox;
+}
+
+void destroy_sandbox(EngineHandle& handle, const Sandbox& sandbox) {
+  if (!sandbox.container.empty()) handle.engine().remove_container(sandbox.container);
+  if (!sandbox.network.id.empty()) handle.parts().remove_network(sandbox.network);
+}
+
+void clear_attempt(EngineHandle& handle, const SandboxParams& params) {
+  std::string name = sandbox_name(params.instance, params.run_uid);
+  engine::Engine& engine = handle.engine();
+  auto container = engine.find_container(name);
+  if (container && is_of(container->labels, params)) engine.remove_container(container->id);
+  auto network = engine.find_network(name);
+  if (network && is_of(network->labels, params)) {
+    handle.parts().remove_network({network->id, network->name, "", ""});
+  }
+}
+
+bool sandbox_intact(EngineHandle& handle, const Sandbox& sandbox) {
+  auto container = handle.engine().find_container(sandbox.container);
+  if (!container || (container->state != "running" && container->state != "paused")) return false;
+  if (!container->networks.contains(sandbox.network.name)) return false;
+  return handle.parts().broker_attached(sandbox.network);
+}
+
+}  // namespace umpteenth::controllers::run

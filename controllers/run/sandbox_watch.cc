@@ -1,0 +1,138 @@
+#include "controllers/run/sandbox_watch.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace umpteenth::controllers::run {
+namespace {
+constexpr std::chrono::milliseconds kLookWithEvents{5'000};
+constexpr std::chrono::milliseconds kLookWithoutEvents{700};
+constexpr std::chrono::milliseconds kReopen{250};
+}  // namespace
+
+void SandboxWatch::add(const std::string& run_uid, std::shared_ptr<EngineHandle> handle,
+                       Sandbox sandbox, std::function<void()> gone) {
+  std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  const engine::Engine* key = handle->parts().engine.get();
+  auto& observer = observers_[key];
+  if (!observer) {
+    observer = std::make_unique<Observer>();
+    observer->engine = handle->parts().engine;
+    Observer* made = observer.get();
+    made->looker = std::jthread([this, made](const std::stop_token& stop) { look(*made, stop); });
+    made->events =
+        std::jthread([this, made](const std::stop_token& stop) { read_events(*made, stop); });
+  }
+  watched_[run_uid] = {std::move(handle), std::move(sandbox), std::move(gone)};
+  std::lock_guard inner(observer->mutex);
+  observer->look = true;
+  observer->changed.notify_all();
+}
+
+void SandboxWatch::remove(const std::string& run_uid) {
+  std::lock_guard lock(mutex_);
+  watched_.erase(run_uid);
+}
+
+int64_t SandboxWatch::watched(const std::string& engine_name) const {
+  std::lock_guard lock(mutex_);
+  return std::ranges::count_if(
+      watched_, [&](const auto& entry) { return entry.second.handle->name() == engine_name; });
+}
+
+void SandboxWatch::stop() {
+  std::map<const engine::Engine*, std::unique_ptr<Observer>> ending;
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    ending.swap(observers_);
+    watched_.clear();
+  }
+  for (auto& [engine, observer] : ending) {
+    observer->events.request_stop();
+    observer->looker.request_stop();
+  }
+}
+
+bool SandboxWatch::concerns_us(const engine::EngineEvent& event) const {
+  auto container = event.attributes.find("container");
+  std::lock_guard lock(mutex_);
+  for (const auto& [uid, watched] : watched_) {
+    const Sandbox& sandbox = watched.sandbox;
+    if (event.id == sandbox.container || event.id == sandbox.network.id) return true;
+    if (container != event.attributes.end() && container->second == sandbox.container) return true;
+  }
+  return false;
+}
+
+void SandboxWatch::read_events(Observer& observer, const std::stop_token& stop) {
+  auto set_listening = [&observer](bool listening) {
+    std::lock_guard lock(observer.mutex);
+    observer.listening = listening;
+    observer.look = true;  // whatever happened around the change was not seen
+    observer.changed.notify_all();
+  };
+  while (!stop.stop_requested()) {
+    try {
+      set_listening(true);
+      observer.engine->events(
+          {},
+          [&](const engine::EngineEvent& event) {
+            if (event.type == "image" || !concerns_us(event)) return;
+            std::lock_guard lock(observer.mutex);
+            observer.look = true;
+            observer.changed.notify_all();
+          },
+          stop);
+    } catch (const Error& e) {  // the looker looks more often until the stream is back
+      log::debug("engine event stream ended", {{"error", log::clip(e.message())}});
+    }
+    if (stop.stop_requested()) return;
+    set_listening(false);
+    std::unique_lock lock(observer.mutex);
+    observer.changed.wait_for(lock, stop, kReopen, [] { return false; });
+  }
+}
+
+void SandboxWatch::look(Observer& observer, const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    {
+      std::unique_lock lock(observer.mutex);
+      auto wait = observer.listening ? kLookWithEvents : kLookWithoutEvents;
+      observer.changed.wait_for(lock, stop, wait, [&observer] { return observer.look; });
+      observer.look = false;
+    }
+    if (stop.stop_requested()) return;
+    look_once(observer.engine.get());
+  }
+}
+
+void SandboxWatch::look_once(const engine::Engine* engine) {
+  std::map<std::string, Watched> now;
+  {
+    std::lock_guard lock(mutex_);
+    now = watched_;
+  }
+  for (auto& [uid, watched] : now) {
+    if (watched.handle->parts().engine.get() != engine) continue;
+    bool intact = true;
+    try {
+      intact = sandbox_intact(*watched.handle, watched.sandbox);
+    } catch (const Error&) {  // an engine that does not answer is not a dead run: look again
+      return;
+    }
+    if (intact) continue;
+    {
+      std::lock_guard lock(mutex_);
+      if (watched_.erase(uid) == 0) continue;  // its driver is removing it itself
+    }
+    log::warn("sandbox is gone", {{"run", uid}});
+    watched.gone();
+  }
+}
+
+}  // namespace umpteenth::controllers::run

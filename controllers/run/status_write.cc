@@ -1,0 +1,40 @@
+#include "controllers/run/status_write.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "controllers/runtime/write.h"
+
+namespace umpteenth::controllers::run {
+namespace {
+constexpr int kAttempts = 50;
+}
+
+store::RecordPtr advance(store::Store& store, RunIndex& index, const store::Key& key,
+                         apis::Phase to, const std::function<void(apis::RunStatus&)>& change) {
+  for (int attempt = 1;; ++attempt) {
+    auto record = store.find(key);
+    if (!record) return nullptr;
+    json::Value run = record->parse();
+    apis::RunStatus status = apis::run_status_from(run.get("status"));
+    bool ahead = status.phase == to ? !apis::terminal(to) : apis::may_follow(status.phase, to);
+    if (!ahead) return nullptr;
+    status.phase = to;
+    change(status);
+    json::Value written = run.get("status");
+    if (!written.is_object()) written = json::Value::object();
+    for (const auto& [field, value] : apis::to_json(status).members()) written.set(field, value);
+    run.set("status", std::move(written));
+    try {
+      auto stored = write_object(store, *record, std::move(run), kRunActor,
+                                 "run " + key.name + " is " + std::string(apis::to_string(to)));
+      index.committed(stored);
+      return stored;
+    } catch (const Error& e) {  // somebody wrote meanwhile, e.g. asked for cancellation: read again
+      bool again = e.code() == Code::conflict || e.code() == Code::not_found;
+      if (!again || attempt == kAttempts) throw;
+    }
+  }
+}
+
+}  // namespace umpteenth::controllers::run
