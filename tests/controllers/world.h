@@ -1,0 +1,70 @@
+// A whole umpd of controllers over a memory store and a FakeEngine. Tests see what a person sees:
+// the objects; and what the engine was told.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "apis/run.h"
+#include "controllers/controllers.h"
+#include "store/open.h"
+#include "tests/controllers/support.h"
+#include "tests/support/fake_engine.h"
+
+namespace umpteenth::controllers {
+
+inline constexpr char kInstance[] = "0f1e2d3c-test";
+
+// Objects that share their world with others, e.g. with a second umpd after a crash.
+struct Ground {
+  FakeClock clock{at("2026-03-02T10:00:00Z")};
+  std::unique_ptr<store::Store> store = store::make_memory_store();
+  std::shared_ptr<support::FakeEngine> engine = std::make_shared<support::FakeEngine>();
+  std::string relay;  // the broker's endpoint, a container
+
+  Ground();
+  void create(const std::string& kind_plural, const std::string& ns, const std::string& name,
+              const std::string& spec_json);
+  void create_job(const std::string& name, const std::string& spec_json = "{}");
+  json::Value get(const std::string& kind_plural, const std::string& ns,
+                  const std::string& name) const;  // null where absent
+  json::Value run(const std::string& name) const { return get("runs", "default", name); }
+  apis::RunStatus status(const std::string& run) const;
+  std::vector<json::Value> runs() const;
+  void patch(const std::string& kind_plural, const std::string& name,
+             const std::function<void(json::Value&)>& change);
+  void cancel(const std::string& run);
+  void remove(const std::string& kind_plural, const std::string& name);
+  std::vector<std::string> timeline(const std::string& run) const;  // "type" or "type phase"
+  std::string timeline_text(const std::string& run) const;
+  size_t sandboxes() const;
+  size_t run_networks() const;
+
+  EngineHandle::Parts parts() const;
+};
+
+// One umpd's life.
+struct World {
+  using Agent = std::function<agent::Result(const agent::Params&)>;
+
+  explicit World(std::shared_ptr<Ground> on, Agent agent, int64_t max_concurrent = 3);
+  ~World();
+
+  void start() { controllers->start(); }
+  std::string start_run(const std::string& job, const std::string& input_json = "{}");
+  bool ends(const std::string& run, apis::Phase phase);  // polls; time goes on meanwhile
+  bool passes(const std::function<bool()>& condition);   // the same for anything
+
+  std::shared_ptr<Ground> ground;
+  runs::Registry registry;
+  apis::Sealer sealer;
+  std::unique_ptr<Controllers> controllers;
+};
+
+agent::Result succeed(const std::string& summary = "done");
+// Ends when the run is stopped.
+agent::Result work_until_stopped(const agent::Params& params);
+
+}  // namespace umpteenth::controllers
