@@ -95,9 +95,13 @@ json::Value TriggerService::start(const StartRequest& request) {
   check_input(spec, request.input);
   json::Value run = make_run(request, job);
 
-  auto known = runs_.of_job(request.ns, request.job);
-  auto active = std::ranges::count_if(
-      known, [](const RunEntry& entry) { return !apis::terminal(entry.phase); });
+  // The index may be a moment behind: a run that has just ended is active no more.
+  auto active =
+      std::ranges::count_if(runs_.of_job(request.ns, request.job), [this](const RunEntry& entry) {
+        if (apis::terminal(entry.phase)) return false;
+        auto now = store_.find(entry.key);
+        return now && !apis::terminal(run_entry_from(*now).phase);
+      });
   apis::RunStatus status;
   if (skips(spec.schedule.overlap, static_cast<size_t>(active))) {
     status.phase = apis::Phase::skipped;

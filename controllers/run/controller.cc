@@ -223,7 +223,7 @@ Outcome RunController::sweep(const std::string& engine_name, const std::stop_tok
   }
   for (const auto& left : leftovers.networks) {
     log::info("removing a leftover network", {{"name", left.name}, {"reason", left.reason}});
-    handle->parts().remove_network({left.id, left.name, "", ""});
+    handle->parts().remove_network(left.id);
   }
   if (handle->parts().collect_garbage) {
     for (const auto& what : handle->parts().collect_garbage(stop)) {

@@ -56,9 +56,10 @@ bool is_of(const engine::Labels& labels, const SandboxParams& params) {
 Sandbox create_sandbox(EngineHandle& handle, SandboxParams params) {
   engine::Engine& engine = handle.engine();
   Sandbox sandbox;
-  params.network = sandbox_name(params.instance, params.run_uid);
   if (!params.open_network.empty()) ensure_open_network(engine, params.instance);
-  sandbox.network = handle.parts().create_network(network_spec(params));
+  sandbox.network =
+      handle.parts().create_network(params.run_uid, sandbox_labels(params, "run-network"));
+  params.network = sandbox.network.name;
   try {
     params.broker_ip = sandbox.network.broker_ip;
     params.sandbox_ip = sandbox.network.sandbox_ip;
@@ -68,7 +69,7 @@ Sandbox create_sandbox(EngineHandle& handle, SandboxParams params) {
     if (!sandbox.container.empty()) {
       quietly("container", [&] { engine.remove_container(sandbox.container); });
     }
-    quietly("network", [&] { handle.parts().remove_network(sandbox.network); });
+    quietly("network", [&] { handle.parts().remove_network(sandbox.network.id); });
     throw;
   }
   return sandbox;
@@ -76,7 +77,7 @@ Sandbox create_sandbox(EngineHandle& handle, SandboxParams params) {
 
 void destroy_sandbox(EngineHandle& handle, const Sandbox& sandbox) {
   if (!sandbox.container.empty()) handle.engine().remove_container(sandbox.container);
-  if (!sandbox.network.id.empty()) handle.parts().remove_network(sandbox.network);
+  if (!sandbox.network.id.empty()) handle.parts().remove_network(sandbox.network.id);
 }
 
 void clear_attempt(EngineHandle& handle, const SandboxParams& params) {
@@ -84,9 +85,9 @@ void clear_attempt(EngineHandle& handle, const SandboxParams& params) {
   engine::Engine& engine = handle.engine();
   auto container = engine.find_container(name);
   if (container && is_of(container->labels, params)) engine.remove_container(container->id);
-  auto network = engine.find_network(name);
-  if (network && is_of(network->labels, params)) {
-    handle.parts().remove_network({network->id, network->name, "", ""});
+  for (const auto& network : engine.list_networks(
+           {{engine::kLabelInstance, params.instance}, {engine::kLabelRun, params.run_uid}})) {
+    handle.parts().remove_network(network.id);
   }
 }
 

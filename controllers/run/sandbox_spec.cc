@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "controllers/run/sandbox_exec.h"
+#include "engine/names.h"
 
 namespace umpteenth::controllers::run {
 namespace {
@@ -20,7 +21,7 @@ const std::vector<std::string>& root_job_capabilities() {
 }  // namespace
 
 std::string sandbox_name(const std::string& instance, const std::string& run_uid) {
-  return "ump-" + instance.substr(0, 8) + "-" + run_uid;
+  return engine::own_name(instance, run_uid);
 }
 
 engine::Labels sandbox_labels(const SandboxParams& params, const char* role) {
@@ -59,16 +60,6 @@ engine::ContainerSpec container_spec(const SandboxParams& params) {
   } else {
     spec.networks.push_back({params.open_network, "", {}});
   }
-  return spec;
-}
-
-engine::NetworkSpec network_spec(const SandboxParams& params) {
-  engine::NetworkSpec spec;
-  spec.name = params.network;
-  spec.internal = true;
-  spec.ipv6 = false;
-  spec.options = {{"com.docker.network.bridge.inhibit_ipv4", "true"}};
-  spec.labels = sandbox_labels(params, "run-network");
   return spec;
 }
 

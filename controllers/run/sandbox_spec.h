@@ -31,10 +31,6 @@ struct SandboxParams {
 std::string sandbox_name(const std::string& instance, const std::string& run_uid);
 engine::Labels sandbox_labels(const SandboxParams& params, const char* role);
 engine::ContainerSpec container_spec(const SandboxParams& params);
-// Internal, IPv6 off, and no address for the host on the bridge; the subnet is the engine's to
-// choose.
-engine::NetworkSpec network_spec(const SandboxParams& params);
-
 // The environment of every command: the run's own variables, then the secrets. Secrets named like a
 // reserved variable, or with a name that no environment can carry, are left out.
 struct EnvVar {

@@ -23,7 +23,8 @@ store::RecordPtr advance(store::Store& store, RunIndex& index, const store::Key&
     change(status);
     json::Value written = run.get("status");
     if (!written.is_object()) written = json::Value::object();
-    for (const auto& [field, value] : apis::to_json(status).members()) written.set(field, value);
+    const json::Value fields = apis::to_json(status);
+    for (const auto& [field, value] : fields.members()) written.set(field, value);
     run.set("status", std::move(written));
     try {
       auto stored = write_object(store, *record, std::move(run), kRunActor,

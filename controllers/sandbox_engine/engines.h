@@ -33,9 +33,12 @@ class EngineHandle {
   struct Parts {
     std::shared_ptr<engine::Engine> engine;
     std::function<PreparedImage(const std::string& image, std::stop_token stop)> prepare_image;
-    // Makes the internal network, its broker endpoint confirmed by inspect.
-    std::function<RunNetwork(const engine::NetworkSpec& spec)> create_network;
-    std::function<void(const RunNetwork& network)> remove_network;  // gone already is success
+    // Makes the run's internal network, or takes it up again; the broker's endpoint in it is
+    // confirmed by inspect. labels: the run's.
+    std::function<RunNetwork(const std::string& run_uid, const engine::Labels& labels)>
+        create_network;
+    // By id, else by what belongs to the run; gone already is success.
+    std::function<void(const std::string& id)> remove_network;
     // The broker's endpoint is in the network with its address. Error(unavailable) engine down.
     std::function<bool(const RunNetwork& network)> broker_attached;
     std::function<std::vector<std::string>(std::stop_token stop)> collect_garbage;

@@ -216,11 +216,15 @@ TEST_F(DriverTest, the_sandbox_is_gone_when_its_container_its_network_or_the_bro
   std::vector<std::function<void(const engine::Container&)>> ways{
       [&](const engine::Container& c) { ground->engine->kill_container(c.id); },
       [&](const engine::Container& c) { ground->engine->remove_container(c.id); },
-      [&](const engine::Container& c) { ground->engine->remove_network(c.name); },
       [&](const engine::Container& c) {
-        ground->engine->disconnect_network(c.name, ground->relay);
+        ground->engine->remove_network(c.networks.begin()->first);
       },
-      [&](const engine::Container& c) { ground->engine->disconnect_network(c.name, c.id); }};
+      [&](const engine::Container& c) {
+        ground->engine->disconnect_network(c.networks.begin()->first, ground->relay);
+      },
+      [&](const engine::Container& c) {
+        ground->engine->disconnect_network(c.networks.begin()->first, c.id);
+      }};
   for (size_t i = 0; i < ways.size(); ++i) {
     std::string run = world.start_run("hello");
     ASSERT_TRUE(world.ends(run, Phase::running));

@@ -147,16 +147,20 @@ EngineHandle::Parts Ground::parts() const {
     return PreparedImage{found->id, found->id};
   };
   auto next = std::make_shared<std::atomic<int>>(0);
-  parts.create_network = [client, endpoint, next](const engine::NetworkSpec& spec) {
-    engine::NetworkSpec own = spec;
+  parts.create_network = [client, endpoint, next](const std::string& run_uid,
+                                                  const engine::Labels& labels) {
     std::string base = "10.201.0.";
     int offset = 8 * ((*next)++ % 30);
-    own.subnet = base + std::to_string(offset) + "/29";
+    engine::NetworkSpec spec;
+    spec.name = "net-" + run_uid;
+    spec.internal = true;
+    spec.subnet = base + std::to_string(offset) + "/29";
+    spec.labels = labels;
     RunNetwork network;
     network.name = spec.name;
     network.broker_ip = base + std::to_string(offset + 2);
     network.sandbox_ip = base + std::to_string(offset + 3);
-    network.id = client->create_network(own);
+    network.id = client->create_network(spec);
     try {
       client->connect_network(network.id, endpoint, {network.id, network.broker_ip, {"umpteenth"}});
     } catch (const Error&) {
@@ -165,9 +169,7 @@ EngineHandle::Parts Ground::parts() const {
     }
     return network;
   };
-  parts.remove_network = [client](const RunNetwork& network) {
-    client->remove_network(network.id);
-  };
+  parts.remove_network = [client](const std::string& id) { client->remove_network(id); };
   parts.broker_attached = [client, endpoint](const RunNetwork& network) {
     auto found = client->find_network(network.id);
     return found && found->members.contains(endpoint);
