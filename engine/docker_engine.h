@@ -57,7 +57,8 @@ class DockerEngine : public Engine {
 };
 
 // Error(not_found, "sandbox is gone: …"), or nothing where the container runs.
-std::optional<Error> gone_error(DockerApi& api, const std::string& container);
+std::optional<Error> gone_error(DockerApi& api, const std::string& container,
+                                std::stop_token stop = {});
 
 std::unique_ptr<Exec> start_exec(std::shared_ptr<DockerApi> api, const std::string& container,
                                  const ExecSpec& spec, OutputSink on_output);

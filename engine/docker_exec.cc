@@ -85,18 +85,18 @@ class DockerExec : public Exec {
         if (stop.stop_requested()) return false;
         if (e.code() == Code::unavailable) return true;  // a reset: the exit code decides
         if (e.code() != Code::timeout) throw;
-        const auto state = inspect();
+        const auto state = inspect(stop);
         if (!state || !state->get_bool("Running")) return true;
       }
     }
     return false;
   }
 
-  std::optional<json::Value> inspect() {
+  std::optional<json::Value> inspect(const std::stop_token& stop) {
     ApiCall call;
     call.path = "/exec/" + path_segment(id_) + "/json";
     call.also_fine = {404};
-    const http::Response answer = api_->send(call);
+    const http::Response answer = api_->send(call, stop);
     if (answer.status == 404) return std::nullopt;
     return json::parse(answer.body);
   }
@@ -104,13 +104,13 @@ class DockerExec : public Exec {
   int find_exit_code(const std::stop_token& stop) {
     const int polls = static_cast<int>(kExitWait / kExitPoll);
     for (int poll = 0; poll < polls && !stop.stop_requested(); ++poll) {
-      const auto state = inspect();
+      const auto state = inspect(stop);
       const bool ended = state && !state->get_bool("Running") && state->get("ExitCode").is_int();
       const int code = ended ? static_cast<int>(state->get_int("ExitCode")) : -1;
       if (code == 0) return code;
       // A failed command and a killed sandbox look alike from here.
       if (ended || !state || poll % kPollsUntilContainerAsked == kPollsUntilContainerAsked - 1)
-        if (const auto gone = gone_error(*api_, container_)) throw Error(*gone);
+        if (const auto gone = gone_error(*api_, container_, stop)) throw Error(*gone);
       if (ended) return code;
       if (!state)
         throw Error(Code::unavailable, "the engine no longer knows the command: it was restarted");
@@ -132,11 +132,12 @@ class DockerExec : public Exec {
 
 }  // namespace
 
-std::optional<Error> gone_error(DockerApi& api, const std::string& container) {
+std::optional<Error> gone_error(DockerApi& api, const std::string& container,
+                                std::stop_token stop) {
   ApiCall call;
   call.path = "/containers/" + path_segment(container) + "/json";
   call.also_fine = {404};
-  const http::Response answer = api.send(call);
+  const http::Response answer = api.send(call, std::move(stop));
   if (answer.status == 404)
     return Error(Code::not_found, "sandbox is gone: its container was removed");
   const Container c = container_from_inspect(json::parse(answer.body));
