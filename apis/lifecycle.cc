@@ -221,8 +221,8 @@ Admitted prepare_create(const Kind& kind, json::Value object, const WriteOptions
   metadata.set("uid", options.make_uid ? options.make_uid() : crypto::uuid4());
   metadata.set("generation", 1);
   metadata.set("creationTimestamp", format_time(options.now));
-  metadata.erase("managedFields");
-  if (!options.field_manager.empty())
+  if (!options.managed_fields_made) metadata.erase("managedFields");
+  if (!options.managed_fields_made && !options.field_manager.empty())
     record_update(kind, object, {options.field_manager, "Update", ""}, owned_fields(kind, object),
                   options.now);
   arrange(kind, object);
@@ -251,7 +251,7 @@ Admitted prepare_update(const Kind& kind, const json::Value& old, json::Value ob
     object["metadata"].set("generation", generation_of(old) + 1);
   const json::Value before = owned_fields(kind, old), after = owned_fields(kind, object);
   const json::Value changed = changed_fields(kind, old, object);
-  if (!cleared && (!changed.empty() || !(before == after)))
+  if (!cleared && !options.managed_fields_made && (!changed.empty() || !(before == after)))
     record_update(kind, object,
                   {options.field_manager, options.field_manager.empty() ? "" : "Update", ""},
                   changed, options.now);

@@ -17,6 +17,7 @@ struct WriteOptions {
   FieldValidation field_validation = FieldValidation::warn;
   std::string field_manager;  // for managedFields
   Time now;
+  bool managed_fields_made = false;       // by apply(): taken as they are
   std::function<std::string()> make_uid;  // null: a random UUID
 };
 
