@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "apis/lifecycle.h"
+
 namespace umpteenth::models {
 namespace {
 
@@ -52,6 +56,23 @@ TEST(Providers, errors_name_what_exists) {
   broken.script = json::parse(R"([{"sya":"x"}])");
   EXPECT_NE(make_error(broken, "big", "", Code::invalid).find("spec.script[0].sya"),
             std::string::npos);
+}
+
+TEST(Providers, a_script_is_checked_when_it_is_applied) {
+  const json::Value manifest = json::parse(R"({
+    "apiVersion":"umpteenth.dev/v1alpha1","kind":"ModelProvider",
+    "metadata":{"name":"demo","namespace":"default"},
+    "spec":{"type":"Scripted","models":[{"name":"s"}],
+            "script":[{"say":"x"},{"say":"y","match":{"turns":2}}]}})");
+  try {
+    apis::prepare_create(apis::model_provider_kind(), manifest, {});
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::invalid);
+    EXPECT_TRUE(std::any_of(e.causes().begin(), e.causes().end(), [](const Cause& cause) {
+      return cause.field == "spec.script[1].match.turns";
+    })) << e.message();
+  }
 }
 
 }  // namespace
