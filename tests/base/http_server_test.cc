@@ -121,7 +121,7 @@ TEST_F(HttpServer, malformed_heads_are_refused_and_closed) {
       {"GET / HTTP/1.1\r\nHost: h\r\nX : a\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\nHost: h\r\nX: a\nY: b\r\n\r\n", 400},                // bare LF
       {"GET / HTTP/1.1\r\nHost: h\r\nX: a\rb\r\n\r\n", 400},                   // bare CR
-      {std::string("GET / HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n", 37), 400},  // NUL
+      {std::string("GET / HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n", 35), 400},  // NUL
       {"GET / HTTP/2.0\r\nHost: h\r\n\r\n", 400},
       {"GET  / HTTP/1.1\r\nHost: h\r\n\r\n", 400},
       {"GET /%00 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
