@@ -83,9 +83,9 @@ apis::IncludeObject include_object(const http::Request& request) {
 }
 
 json::Value partial_of(const json::Value& object, const std::string& meta_version) {
-  return json::Value::object({{"kind", "PartialObjectMetadata"},
-                              {"apiVersion", "meta.k8s.io/" + meta_version},
-                              {"metadata", object.get("metadata")}});
+  json::Value partial = apis::partial_metadata(object);
+  partial.set("apiVersion", "meta.k8s.io/" + meta_version);
+  return partial;
 }
 
 json::Value table_of(const Call& call, const Accepted& accepted,
@@ -98,11 +98,9 @@ json::Value table_of(const Call& call, const Accepted& accepted,
 }
 
 Selection selection_of(const Call& call) {
-  std::vector<std::string> fields = {"metadata.name", "metadata.namespace"};
-  const auto& more = call.resource().kind->field_selectors;
-  fields.insert(fields.end(), more.begin(), more.end());
   return {apis::LabelSelector(call.http.param("labelSelector")),
-          apis::FieldSelector(call.http.param("fieldSelector"), fields)};
+          apis::FieldSelector(call.http.param("fieldSelector"),
+                              call.resource().kind->field_selectors)};
 }
 
 bool flag(const http::Request& request, std::string_view name) {

@@ -76,21 +76,6 @@ Value review_resources(std::string_view group) {
   return items;
 }
 
-Value core_resources() {
-  Value items = Value::array();
-  for (const Resource& r : resources()) {
-    if (!r.group.empty()) continue;
-    Value item = Value::object({{"name", r.kind->plural},
-                                {"singularName", r.kind->singular},
-                                {"namespaced", r.kind->namespaced()},
-                                {"kind", r.kind->kind},
-                                {"verbs", Value::strings(r.kind->verbs)}});
-    if (!r.kind->short_names.empty()) item.set("shortNames", Value::strings(r.kind->short_names));
-    items.push_back(std::move(item));
-  }
-  return items;
-}
-
 // Our group's list, with the subresources that only we have.
 Value our_resources() {
   Value list = apis::legacy_resource_list();
@@ -138,23 +123,6 @@ Value aggregated_groups() {
   return groups;
 }
 
-Value aggregated_core() {
-  Value items = Value::array();
-  for (const Resource& r : resources()) {
-    if (!r.group.empty()) continue;
-    Value item = Value::object({{"resource", r.kind->plural},
-                                {"responseKind", response_kind("", "v1", r.kind->kind)},
-                                {"scope", r.kind->namespaced() ? "Namespaced" : "Cluster"},
-                                {"singularResource", r.kind->singular},
-                                {"verbs", Value::strings(r.kind->verbs)}});
-    if (!r.kind->short_names.empty()) item.set("shortNames", Value::strings(r.kind->short_names));
-    items.push_back(std::move(item));
-  }
-  return Value::array({Value::object(
-      {{"metadata", Value::object({{"creationTimestamp", nullptr}})},
-       {"versions", Value::array({aggregated_version_of("v1", std::move(items))})}})});
-}
-
 std::string aggregated_type(const std::string& version) {
   return "application/json;g=apidiscovery.k8s.io;v=" + version + ";as=APIGroupDiscoveryList";
 }
@@ -193,12 +161,12 @@ Discovery::Discovery() {
   for (const char* group : kReviewGroups)
     add("/apis/" + std::string(group) + "/v1", kJson,
         resource_list(std::string(group) + "/v1", review_resources(group)).dump());
-  add("/api/v1", kJson, resource_list("v1", core_resources()).dump());
+  add("/api/v1", kJson, apis::core_resource_list().dump());
   add(std::string("/apis/") + apis::kGroupVersion, kJson, our_resources().dump());
   for (const char* version : {"v2", "v2beta1"}) {
     // Stored beside the legacy form under a name that no path can have.
     add(std::string("/api ") + version, aggregated_type(version),
-        aggregated(aggregated_core(), version).dump());
+        aggregated(apis::core_aggregated_discovery().get("items"), version).dump());
     add(std::string("/apis ") + version, aggregated_type(version),
         aggregated(aggregated_groups(), version).dump());
   }

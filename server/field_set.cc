@@ -7,36 +7,6 @@
 namespace umpteenth::server {
 namespace {
 
-// Identity and what the server itself writes has no owner.
-bool unowned(const Path& path) {
-  static const std::set<Path> kUnowned = {{"apiVersion"},
-                                          {"kind"},
-                                          {"metadata", "name"},
-                                          {"metadata", "namespace"},
-                                          {"metadata", "uid"},
-                                          {"metadata", "resourceVersion"},
-                                          {"metadata", "generation"},
-                                          {"metadata", "creationTimestamp"},
-                                          {"metadata", "generateName"},
-                                          {"metadata", "managedFields"},
-                                          {"metadata", "deletionTimestamp"},
-                                          {"metadata", "deletionGracePeriodSeconds"}};
-  return path.size() <= 2 && kUnowned.contains(path);
-}
-
-void collect(const json::Value& value, Path& path, FieldSet& into) {
-  if (unowned(path)) return;
-  if (!value.is_object() || value.empty()) {
-    if (!path.empty()) into.insert(path);
-    return;
-  }
-  for (const json::Member& m : value.members()) {
-    path.push_back(m.key);
-    collect(m.value, path, into);
-    path.pop_back();
-  }
-}
-
 void read_v1(const json::Value& tree, Path& path, FieldSet& into) {
   if (!tree.is_object()) return;
   bool leaf = true;
@@ -56,13 +26,6 @@ bool is_prefix(const Path& shorter, const Path& longer) {
 }
 
 }  // namespace
-
-FieldSet FieldSet::of_object(const json::Value& object) {
-  FieldSet set;
-  Path path;
-  collect(object, path, set);
-  return set;
-}
 
 FieldSet FieldSet::from_v1(const json::Value& fields_v1) {
   FieldSet set;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "apis/managed_fields.h"
 #include "apis/object.h"
 #include "base/error.h"
 #include "server/field_set.h"
@@ -20,7 +21,7 @@ struct Owner {
 
   bool is(const Manager& m, std::string_view op) const {
     return manager == m.name && operation == op && subresource == m.subresource &&
-           api_version == m.api_version;
+           api_version == m.kind.api_version();
   }
 };
 
@@ -69,7 +70,7 @@ Owner& own_entry(std::vector<Owner>& owners, const Manager& manager, std::string
     if (owner.is(manager, operation)) return owner;
   owners.push_back({manager.name,
                     std::string(operation),
-                    manager.api_version,
+                    manager.kind.api_version(),
                     manager.subresource,
                     format_time(manager.now),
                     {}});
@@ -179,7 +180,8 @@ json::Value server_side_apply(const json::Value& live, const json::Value& applie
   if (!list_of(applied).is_null() && !list_of(applied).empty())
     throw Error(Code::bad_request, "metadata.managedFields must be nil");
   std::vector<Owner> owners = read_owners(list_of(live));
-  const FieldSet fields = FieldSet::of_object(applied);
+  const FieldSet fields = FieldSet::from_v1(
+      apis::owned_fields(manager.kind, applied, manager.subresource == "status"));
   const std::vector<Clash> found = clashes(live, applied, fields, owners, manager);
   if (!found.empty() && !force &&
       !(manager.name == "kubectl" && all_last_applied(live, found, fields)))

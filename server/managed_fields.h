@@ -3,14 +3,15 @@
 
 #include <string>
 
+#include "apis/kind.h"
 #include "base/clock.h"
 #include "base/json.h"
 
 namespace umpteenth::server {
 
 struct Manager {
+  const apis::Kind& kind;
   std::string name;
-  std::string api_version;
   std::string subresource;  // "" | "status"
   Time now;
 };

@@ -19,8 +19,7 @@ constexpr size_t kMaxBody = 3U << 20;
 using Mutate = std::function<json::Value(const json::Value& old)>;
 
 Manager manager_of(const Call& call, const WriteQuery& query) {
-  return {query.options.field_manager, call.resource().group_version(), call.target.subresource,
-          call.now};
+  return {*call.resource().kind, query.options.field_manager, call.target.subresource, call.now};
 }
 
 // The owners of an apply come from server_side_apply; others are recorded by apis.
@@ -102,27 +101,8 @@ http::Response create_namespace(Env& env, Call& call, const WriteQuery& query,
                        namespace_of_workspace(made.record ? made.record->parse() : made.object));
 }
 
-void refuse_other_identity(const Call& call, const json::Value& old, const json::Value& desired) {
-  const json::Value& meta = desired.get("metadata");
-  for (const auto& [field, mine] :
-       {std::pair{"name", apis::name_of(old)}, {"namespace", apis::namespace_of(old)}})
-    if (const std::string given = meta.get_string(field); !given.empty() && given != mine)
-      throw invalid_field(std::string("metadata.") + field,
-                          "Invalid value: " + json::quote(given) + ": field is immutable",
-                          "FieldValueInvalid");
-  const std::string uid = meta.get_string("uid");
-  if (!uid.empty() && uid != apis::uid_of(old))
-    throw conflict(call.resource(), call.target.name,
-                   "Precondition failed: UID in precondition: " + uid +
-                       ", UID in object meta: " + apis::uid_of(old));
-  const std::string revision = meta.get_string("resourceVersion");
-  if (!revision.empty() && revision != old.at_path({"metadata", "resourceVersion"}).as_string())
-    throw modified(call.resource(), call.target.name);
-}
-
 json::Value admit_update(Env& env, Call& call, const WriteQuery& query, const json::Value& old,
                          json::Value desired) {
-  refuse_other_identity(call, old, desired);
   const apis::Kind& kind = *call.resource().kind;
   const json::Value owners = desired.at_path({"metadata", "managedFields"});
   const json::Value given = desired;
