@@ -124,9 +124,9 @@ std::string raw_address(const std::string& text) {
 // As structures, never as configuration text: a name cannot smuggle in another.
 void add_name(GENERAL_NAMES* all, int type, const std::string& bytes) {
   GENERAL_NAME* name = GENERAL_NAME_new();
-  ASN1_STRING* value = name ? ASN1_STRING_type_new(type == GEN_DNS ? V_ASN1_IA5STRING
-                                                                   : V_ASN1_OCTET_STRING)
-                            : nullptr;
+  ASN1_STRING* value =
+      name ? ASN1_STRING_type_new(type == GEN_DNS ? V_ASN1_IA5STRING : V_ASN1_OCTET_STRING)
+           : nullptr;
   if (!value || ASN1_STRING_set(value, bytes.data(), static_cast<int>(bytes.size())) != 1) {
     ASN1_STRING_free(value);
     GENERAL_NAME_free(name);
@@ -180,8 +180,8 @@ std::string address_text(const ASN1_OCTET_STRING* raw) {
 
 Names names_of(X509* cert) {
   Names names;
-  const GeneralNames all(static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(cert, NID_subject_alt_name, nullptr, nullptr)));
+  const GeneralNames all(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(cert, NID_subject_alt_name, nullptr, nullptr)));
   for (int i = 0; all && i < sk_GENERAL_NAME_num(all.get()); ++i) {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(all.get(), i);
     if (name->type == GEN_DNS)

@@ -1,5 +1,5 @@
-// Certificates of umpd's own authority, by OpenSSL: EC P-256, SHA-256. Texts are PEM. Failures throw
-// Error(internal), what cannot be parsed Error(invalid).
+// Certificates of umpd's own authority, by OpenSSL: EC P-256, SHA-256. Texts are PEM. Failures
+// throw Error(internal), what cannot be parsed Error(invalid).
 #pragma once
 
 #include <string>

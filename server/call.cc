@@ -98,9 +98,9 @@ json::Value table_of(const Call& call, const Accepted& accepted,
 }
 
 Selection selection_of(const Call& call) {
-  return {apis::LabelSelector(call.http.param("labelSelector")),
-          apis::FieldSelector(call.http.param("fieldSelector"),
-                              call.resource().kind->field_selectors)};
+  return {
+      apis::LabelSelector(call.http.param("labelSelector")),
+      apis::FieldSelector(call.http.param("fieldSelector"), call.resource().kind->field_selectors)};
 }
 
 bool flag(const http::Request& request, std::string_view name) {

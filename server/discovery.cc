@@ -153,10 +153,10 @@ Discovery::Discovery() {
                      {"versions", Value::array({"v1"})},
                      {"serverAddressByClientCIDRs", Value::array()}})
           .dump());
+  const Value groups = all_groups();
   add("/apis", kJson,
-      Value::object({{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", all_groups()}})
-          .dump());
-  for (const Value& group : all_groups().items())
+      Value::object({{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", groups}}).dump());
+  for (const Value& group : groups.items())
     add("/apis/" + group.get_string("name"), kJson, as_group(group).dump());
   for (const char* group : kReviewGroups)
     add("/apis/" + std::string(group) + "/v1", kJson,

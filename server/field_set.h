@@ -13,7 +13,6 @@ using Path = std::vector<std::string>;
 
 class FieldSet {
  public:
-  static FieldSet of_object(const json::Value& object);   // its leaves that have owners
   static FieldSet from_v1(const json::Value& fields_v1);  // what cannot be read is left out
   json::Value to_v1() const;
 

@@ -12,7 +12,7 @@ struct Kubeconfig {
   std::string token;
   std::string ns = "default";
 };
-std::string kubeconfig_text(const Kubeconfig& config);  // YAML
+std::string kubeconfig_text(const Kubeconfig& config);                               // YAML
 void write_kubeconfig(const std::filesystem::path& path, const Kubeconfig& config);  // 0600
 // The token that such a file holds; "" where it is missing or another's.
 std::string kubeconfig_token(const std::filesystem::path& path);

@@ -180,8 +180,8 @@ json::Value server_side_apply(const json::Value& live, const json::Value& applie
   if (!list_of(applied).is_null() && !list_of(applied).empty())
     throw Error(Code::bad_request, "metadata.managedFields must be nil");
   std::vector<Owner> owners = read_owners(list_of(live));
-  const FieldSet fields = FieldSet::from_v1(
-      apis::owned_fields(manager.kind, applied, manager.subresource == "status"));
+  const FieldSet fields =
+      FieldSet::from_v1(apis::owned_fields(manager.kind, applied, manager.subresource == "status"));
   const std::vector<Clash> found = clashes(live, applied, fields, owners, manager);
   if (!found.empty() && !force &&
       !(manager.name == "kubectl" && all_last_applied(live, found, fields)))

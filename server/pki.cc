@@ -26,7 +26,8 @@ std::optional<x509::Certificate> load(const fs::path& folder, const std::string&
   try {
     x509::Certificate loaded{read_file(cert, kMaxPem), read_file(key, kMaxPem)};
     if (x509::key_fits(loaded)) return loaded;
-    log::warn("private key does not fit its certificate, making new ones", {{"file", cert.string()}});
+    log::warn("private key does not fit its certificate, making new ones",
+              {{"file", cert.string()}});
   } catch (const Error& e) {  // a torn or foreign file is replaced
     if (e.code() != Code::invalid) throw;
     log::warn("certificate is not readable, making a new one",

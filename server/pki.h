@@ -14,7 +14,7 @@ namespace umpteenth::server {
 struct Pki {
   std::string authority_pem;
   http::TlsFiles tls;
-  Time not_after;  // of the server's certificate
+  Time not_after;        // of the server's certificate
   bool renewed = false;  // something was made or replaced by this call
 };
 

@@ -27,10 +27,10 @@ class FakeTrigger : public Trigger {
   json::Value start(const Request& request) override {
     last = request;
     const std::string name = request.name.empty() ? request.job + "-1" : request.name;
-    json::Value run = apis::make_object(apis::run_kind(), request.ns, name,
-                                        json::Value::object({{"job", request.job},
-                                                             {"trigger", request.trigger},
-                                                             {"input", request.input}}));
+    json::Value run = apis::make_object(
+        apis::run_kind(), request.ns, name,
+        json::Value::object(
+            {{"job", request.job}, {"trigger", request.trigger}, {"input", request.input}}));
     run["metadata"].set("uid", "uid-" + name);
     if (request.dry_run) return run;
     return store_
@@ -81,8 +81,8 @@ class ApiTest : public ::testing::Test {
                        const std::string& body) {
     return send("PATCH", target, body, {{"Content-Type", "application/" + type}});
   }
-  json::Value ok(const std::string& method, const std::string& target,
-                 const std::string& body = "", int status = 200) {
+  json::Value ok(const std::string& method, const std::string& target, const std::string& body = "",
+                 int status = 200) {
     const http::Response response = send(method, target, body);
     EXPECT_EQ(response.status, status) << method << " " << target << "\n" << response.body;
     return json::parse(response.body);

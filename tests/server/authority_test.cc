@@ -90,8 +90,8 @@ TEST(Authority, a_role_counts_in_its_own_workspace_only) {
 TEST(Authority, the_system_workspace_is_the_instance_admins) {
   const Identity who = a_member_of(apis::kSystemWorkspace, Role::owner);
   for (const std::string& verb : kVerbs)
-    EXPECT_FALSE(allowed(who, {verb, "umpteenth.dev", "modelproviders", "", apis::kSystemWorkspace,
-                               "main"}));
+    EXPECT_FALSE(allowed(
+        who, {verb, "umpteenth.dev", "modelproviders", "", apis::kSystemWorkspace, "main"}));
 }
 
 TEST(Authority, status_is_read_like_the_object_and_written_by_instance_admins) {
