@@ -160,11 +160,6 @@ void remove_abandoned(json::Value& merged, const FieldSet& before, const FieldSe
   }
 }
 
-void refresh_last_applied(json::Value& merged, const json::Value& applied) {
-  if (apis::annotation_of(merged, apis::kLastApplied).empty()) return;
-  merged["metadata"]["annotations"].set(apis::kLastApplied, applied.dump() + "\n");
-}
-
 json::Value without(json::Value object) {
   if (json::Value* meta = object.find("metadata")) {
     meta->erase("managedFields");
@@ -190,7 +185,6 @@ json::Value server_side_apply(const json::Value& live, const json::Value& applie
   json::Value merged = live.is_null() ? applied : live;
   for (const Path& path : fields) set_at(merged, path, *find_at(applied, path));
   remove_abandoned(merged, own_entry(owners, manager, "Apply").fields, fields, owners, manager);
-  if (manager.name == "kubectl") refresh_last_applied(merged, applied);
 
   for (const Path& path : fields) {
     const json::Value* was = find_at(live, path);
@@ -203,6 +197,11 @@ json::Value server_side_apply(const json::Value& live, const json::Value& applie
   own.fields = fields;
   store_list(merged, write_owners(std::move(owners)));
   return merged;
+}
+
+void refresh_last_applied(json::Value& merged, const json::Value& applied) {
+  if (apis::annotation_of(merged, apis::kLastApplied).empty()) return;
+  merged["metadata"]["annotations"].set(apis::kLastApplied, applied.dump() + "\n");
 }
 
 bool same_but_for_owners(const json::Value& a, const json::Value& b) {

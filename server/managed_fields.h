@@ -22,6 +22,10 @@ struct Manager {
 json::Value server_side_apply(const json::Value& live, const json::Value& applied,
                               const Manager& manager, bool force);
 
+// kubectl keeps its last applied document in an annotation; where there is one, an apply by kubectl
+// renews it.
+void refresh_last_applied(json::Value& merged, const json::Value& applied);
+
 // Equal but for resourceVersion and managedFields.
 bool same_but_for_owners(const json::Value& a, const json::Value& b);
 bool same_owners(const json::Value& a, const json::Value& b);  // times do not count

@@ -180,6 +180,14 @@ json::Value merged(const Call& call, const json::Value& old, const json::Value& 
   return object;
 }
 
+// The document as kubectl's annotation may keep it: a Secret's values by their keys only.
+json::Value without_secrets(json::Value applied) {
+  if (json::Value* spec = applied.find("spec"))
+    if (json::Value* data = spec->find("stringData"); data && data->is_object())
+      for (json::Member& m : data->members()) m.value = "sealed";
+  return applied;
+}
+
 // What an apply may set: on the object everything but status, on /status only that.
 json::Value applied_part(const Call& call, json::Value applied) {
   if (!writes_status(call)) {
@@ -211,7 +219,10 @@ http::Response apply_patch(Env& env, Call& call, const WriteQuery& query, json::
     if (!writes_status(call)) seal_values(env, call, mine, &old);
     mine.erase("status");
     if (writes_status(call)) mine.set("status", applied.get("status"));
-    return server_side_apply(old, mine, manager, query.force);
+    json::Value merged = server_side_apply(old, mine, manager, query.force);
+    if (manager.name == "kubectl" && !writes_status(call))
+      refresh_last_applied(merged, without_secrets(applied));
+    return merged;
   });
 }
 
