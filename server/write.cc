@@ -211,6 +211,7 @@ http::Response apply_patch(Env& env, Call& call, const WriteQuery& query, json::
   if (!env.store.find(call.key()) && !writes_status(call)) {
     authorize(call, "create");
     require_workspace(env, call);
+    if (call.resource().stored_as == "runs") return create_run(env, call, query, applied);
     seal_values(env, call, applied, nullptr);
     return create(env, call, query, server_side_apply({}, applied, manager, query.force));
   }

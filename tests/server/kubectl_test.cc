@@ -15,7 +15,9 @@ namespace {
 
 bool have_kubectl() {
   try {
-    return system_runner().run({.argv = {"kubectl", "version", "--client"}}).exit_code == 0;
+    Command command;
+    command.argv = {"kubectl", "version", "--client"};
+    return system_runner().run(command).exit_code == 0;
   } catch (const Error&) {
     return false;
   }
@@ -41,11 +43,12 @@ TEST(Kubectl, basic_conformance) {
   const auto config = dir.path() / "kubeconfig";
   write_kubeconfig(config, {"https://127.0.0.1:" + std::to_string(server.port()), pki.authority_pem,
                             token, "default"});
-  const CommandResult result = system_runner().run(
-      {.argv = {"bash", UMPTEENTH_SOURCE_DIR "/tests/conformance/kubectl_basic.sh",
-                config.string()},
-       .env = {std::string("PATH=") + std::getenv("PATH"), "HOME=" + dir.path().string()},
-       .timeout = std::chrono::minutes(9)});
+  Command command;
+  command.argv = {"bash", UMPTEENTH_SOURCE_DIR "/tests/conformance/kubectl_basic.sh",
+                  config.string()};
+  command.env = {std::string("PATH=") + std::getenv("PATH"), "HOME=" + dir.path().string()};
+  command.timeout = std::chrono::minutes(9);
+  const CommandResult result = system_runner().run(command);
   std::cout << result.out;
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   server.stop(std::chrono::seconds(1));
