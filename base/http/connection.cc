@@ -105,8 +105,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
   ~Connection() {
     if (counted_) {
+      (void)hold_body(0);
       const auto mine = shared_.per_peer.find(peer_.address);
-      if (--mine->second == 0) shared_.per_peer.erase(mine);
+      if (--mine->second.connections == 0) shared_.per_peer.erase(mine);
     }
     shared_.connections.erase(this);
     --shared_.open;
@@ -130,6 +131,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> exchange();
   Task<bool> read_head(RequestParser& parser);
   Task<bool> read_body(RequestParser& parser);
+  bool hold_body(size_t bytes);
   Task<bool> run_handler();
   void handle();
   Task<bool> respond(bool keep);
@@ -153,6 +155,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Endpoint peer_, local_;
   Request request_;
   std::optional<Response> answer_;
+  size_t body_held_ = 0;
   bool http_1_0_ = false;
   bool handled_ = false;  // set by the pool's thread's post
   bool watching_ = false, watcher_ended_ = false, peer_gone_ = false;
@@ -275,7 +278,7 @@ Task<bool> Connection::read_proxy_header() {
 
 bool Connection::admit_peer() {
   if (!peer_.address.empty()) {
-    size_t& open = shared_.per_peer[peer_.address];
+    size_t& open = shared_.per_peer[peer_.address].connections;
     if (open >= shared_.limits.connections_per_peer) return false;
     ++open;
     counted_ = true;
@@ -311,6 +314,8 @@ Task<bool> Connection::exchange() {
       const bool handled = co_await run_handler();
       if (!handled) refuse({503, "too many requests are waiting"});
     }
+    std::string().swap(request_.body);  // the answer may take its time
+    (void)hold_body(0);
   } else if (parser.has_body()) {
     linger_ = true;
   }
@@ -368,6 +373,10 @@ Task<bool> Connection::read_body(RequestParser& parser) {
       refuse(*refusal);
       co_return false;
     }
+    if (!hold_body(request_.body.size())) {
+      refuse({503, "too many request bodies are waiting"});
+      co_return false;
+    }
     if (parser.done()) break;
     const bool came = co_await read_some(kBodyRead);
     if (came) continue;
@@ -379,6 +388,15 @@ Task<bool> Connection::read_body(RequestParser& parser) {
   }
   clear_deadline();
   co_return true;
+}
+
+// Counts what this request's body takes; false where its peer has too much in memory already.
+bool Connection::hold_body(size_t bytes) {
+  if (!counted_) return true;
+  size_t& all = shared_.per_peer[peer_.address].body_bytes;
+  all += bytes - body_held_;
+  body_held_ = bytes;
+  return all <= shared_.limits.bodies_per_peer;
 }
 
 Task<bool> Connection::run_handler() {

@@ -35,7 +35,10 @@ struct Shared {
   boost::asio::io_context* io = nullptr;
   std::shared_ptr<boost::asio::ssl::context> tls;  // null = plain
   std::unordered_set<Connection*> connections;
-  std::unordered_map<std::string, size_t> per_peer;
+  struct Peer {
+    size_t connections = 0, body_bytes = 0;
+  };
+  std::unordered_map<std::string, Peer> per_peer;
   bool stopping = false;
 
   std::atomic<size_t> open{0}, in_flight{0};

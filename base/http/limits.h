@@ -17,6 +17,8 @@ struct Limits {
   size_t body_bytes = 3U << 20;  // where admit() names no other
   size_t connections = 1024;
   size_t connections_per_peer = 256;
+  // Bodies of one peer in memory at once, those still coming among them; beyond: 503, Retry-After.
+  size_t bodies_per_peer = 256U << 20;
   size_t handler_threads = 8;
   // Forward-proxy requests (CONNECT, absolute-form targets) reach admit() with an empty path instead
   // of a 400.
@@ -33,6 +35,7 @@ inline Limits broker_limits() {
   l.header_count = 64;
   l.body_bytes = 8U << 20;
   l.connections_per_peer = 320;
+  l.bodies_per_peer = 64U << 20;
   l.handler_threads = 16;
   l.proxy_targets = true;
   return l;

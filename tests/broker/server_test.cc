@@ -169,6 +169,36 @@ TEST_F(BrokerServer, a_flood_is_answered_with_429_and_other_runs_are_served) {
   EXPECT_EQ(refused, 1);
 }
 
+TEST_F(BrokerServer, large_bodies_side_by_side_do_not_fill_the_memory) {
+  Gate gate;
+  model->replies([&](const models::Prompt&, const std::stop_token& stop) {
+    gate.pass(stop);
+    return ToldModel::answer("x", 1, 1);
+  });
+  serve();
+  const auto question = [&](size_t size) {
+    const std::string body = R"({"prompt":")" + std::string(size, 'p') + "\"}";
+    return head("POST /v1/llm", body.size()) + body;
+  };
+  // Eight calls at work hold 64 MiB but for 32 KiB: what one peer may have in memory.
+  std::vector<std::unique_ptr<RawPeer>> large;
+  for (int i = 0; i < 8; ++i) {
+    large.push_back(std::make_unique<RawPeer>(server->port()));
+    large.back()->send(question((8U << 20) - 4096 - 13));
+  }
+  ASSERT_TRUE(gate.reached_by(8));
+  RawPeer ninth(server->port());
+  ninth.send(question(65536));
+  const std::string refusal = ninth.read_until("\r\n\r\n");
+  EXPECT_EQ(status_of(refusal), 503);
+  EXPECT_NE(refusal.find("Retry-After: 1\r\n"), std::string::npos) << refusal;
+  gate.open();
+  for (auto& peer : large) EXPECT_EQ(status_of(peer->read_response()), 200);
+  RawPeer next(server->port());
+  next.send(question(65536));
+  EXPECT_EQ(status_of(next.read_response()), 200) << "what was answered is not counted any more";
+}
+
 TEST_F(BrokerServer, a_call_goes_on_when_its_client_hangs_up) {
   start(1'000'000);
   Gate gate;
