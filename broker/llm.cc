@@ -17,6 +17,7 @@ using models::Message;
 using models::Part;
 
 constexpr int kMaxTokens = 16'000;
+constexpr size_t kRecordedBytes = 4096;      // the timeline keeps 500 characters of them
 constexpr int64_t kPromptBytesPerToken = 2;  // fewer than any tokenizer needs: a worst case
 
 // Stops when the run does, or when the time is over.
@@ -143,7 +144,7 @@ class Account {
                          usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens,
                          usage.output_tokens);
     json::Value data = json::Value::object({{"model", call_.which},
-                                            {"prompt", call_.prompt},
+                                            {"prompt", call_.prompt.substr(0, kRecordedBytes)},
                                             {"inputTokens", usage.input_tokens},
                                             {"outputTokens", usage.output_tokens},
                                             {"costMicroUSD", charged}});

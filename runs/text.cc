@@ -67,10 +67,13 @@ size_t count_characters(std::string_view utf8) {
 
 std::string clip_characters(std::string_view utf8, size_t head, size_t tail) {
   if (utf8.size() <= head + tail) return std::string(utf8);
+  if (tail == 0) {
+    const size_t end = after_characters(utf8, head);
+    return end == utf8.size() ? std::string(utf8) : std::string(utf8.substr(0, end)) + "…";
+  }
   const size_t total = count_characters(utf8);
   if (total <= head + tail) return std::string(utf8);
   const std::string first(utf8.substr(0, after_characters(utf8, head)));
-  if (tail == 0) return first + "…";
   const size_t left_out = total - head - tail;
   return first + "\n… " + std::to_string(left_out) + " characters left out …\n" +
          std::string(utf8.substr(after_characters(utf8, total - tail)));

@@ -13,10 +13,10 @@ using test::RawPeer;
 
 class BrokerServer : public BrokerTest {
  protected:
-  void serve() {
+  void serve(const http::Limits& with = limits(1)) {
     http::ListenOn listen;
     listen.host = "127.0.0.1";
-    server = std::make_unique<http::Server>(listen, limits(1), site);
+    server = std::make_unique<http::Server>(listen, with, site);
     server->start();
   }
   std::string head(const std::string& line, size_t length) const {
@@ -175,27 +175,30 @@ TEST_F(BrokerServer, large_bodies_side_by_side_do_not_fill_the_memory) {
     gate.pass(stop);
     return ToldModel::answer("x", 1, 1);
   });
-  serve();
+  EXPECT_EQ(limits(1).bodies_per_peer, 64U << 20);
+  http::Limits small = limits(1);
+  small.bodies_per_peer = 8 * 100'000;
+  serve(small);
   const auto question = [&](size_t size) {
     const std::string body = R"({"prompt":")" + std::string(size, 'p') + "\"}";
     return head("POST /v1/llm", body.size()) + body;
   };
-  // Eight calls at work hold 64 MiB but for 32 KiB: what one peer may have in memory.
+  // Eight calls at work hold all but 8 kB of what one peer may have in memory.
   std::vector<std::unique_ptr<RawPeer>> large;
   for (int i = 0; i < 8; ++i) {
     large.push_back(std::make_unique<RawPeer>(server->port()));
-    large.back()->send(question((8U << 20) - 4096 - 13));
+    large.back()->send(question(99'000));
   }
   ASSERT_TRUE(gate.reached_by(8));
   RawPeer ninth(server->port());
-  ninth.send(question(65536));
+  ninth.send(question(20'000));
   const std::string refusal = ninth.read_until("\r\n\r\n");
   EXPECT_EQ(status_of(refusal), 503);
   EXPECT_NE(refusal.find("Retry-After: 1\r\n"), std::string::npos) << refusal;
   gate.open();
   for (auto& peer : large) EXPECT_EQ(status_of(peer->read_response()), 200);
   RawPeer next(server->port());
-  next.send(question(65536));
+  next.send(question(20'000));
   EXPECT_EQ(status_of(next.read_response()), 200) << "what was answered is not counted any more";
 }
 
