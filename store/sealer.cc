@@ -59,6 +59,11 @@ std::string seal_objects(const Generation& generation, const fs::path& repositor
   return pack.name();
 }
 
+Error no_room(const Error& cause) {
+  return Error(Code::unavailable, "store: no room to write (" + cause.message() +
+                                      "); free some space, writes then resume");
+}
+
 void seal(const Generation& generation, const fs::path& repository, Database& database) {
   write_rows(generation, seal_objects(generation, repository), database);
 }
@@ -108,7 +113,7 @@ bool Sealer::try_seal(const Generation& generation) {
     // The writer must hear of it; there is no caller to throw to.
     trouble = e.message();
     if (e.code() == Code::unavailable) {
-      trouble = "store: no room to write (" + trouble + "); free some space, writes then resume";
+      trouble = no_room(e).message();
     } else {
       broken_ = true;
       trouble = "store: writing the repository failed (" + trouble +

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/error.h"
 #include "store/database.h"
 #include "store/ledger.h"
 #include "store/repository.h"
@@ -22,6 +23,9 @@ std::string seal_objects(const Generation& generation, const std::filesystem::pa
 // Its rows too.
 void seal(const Generation& generation, const std::filesystem::path& repository,
           Database& database);
+
+// What callers are told where the disk is full.
+Error no_room(const Error& cause);
 
 class Sealer {
  public:

@@ -215,7 +215,12 @@ bool Writer::room_for(Group& group, size_t bytes) {
     group.rotate = true;
     return false;
   }
-  parts_.journal.reserve(bytes);
+  try {
+    parts_.journal.reserve(bytes);
+  } catch (const Error& e) {
+    if (e.code() != Code::unavailable) throw;
+    throw no_room(e);
+  }
   return true;
 }
 
@@ -284,9 +289,7 @@ void Writer::write_rows(Group& group) {
     });
   } catch (const Error& e) {
     if (e.code() != Code::unavailable) break_down(e.message());
-    Error refusal(Code::unavailable,
-                  "store: no room to write (" + e.message() + "); writes resume when there is");
-    fail(group, std::make_exception_ptr(refusal), true);
+    fail(group, std::make_exception_ptr(broken_.empty() ? no_room(e) : e), true);
   }
 }
 
@@ -468,7 +471,15 @@ void Writer::take_lock() {
   using std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kPatience(1000), kStep(5);
   const auto begin = steady_clock::now();
-  while (lock_.hold(ledger_.head()) == RefLock::Taken::busy) {
+  const auto hold = [this] {
+    try {
+      return lock_.hold(ledger_.head());
+    } catch (const Error& e) {
+      if (e.code() != Code::unavailable) throw;
+      throw no_room(e);
+    }
+  };
+  while (hold() == RefLock::Taken::busy) {
     const std::string waiting = lock_.recover(false);
     if (waiting.empty()) continue;
     // Patient once; after that others' writes must not wait behind each try.
