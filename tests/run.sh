@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Runs the suites and closes with one line: N passed, N failed, N skipped. Called by ./dev test.
+# A suite that cannot run here is counted as skipped, with its reason.
+set -uo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+
+SUITES=(tree unit engine e2e attacks conformance asan tsan)
+THREADED=(test_base test_store test_runs test_broker test_controllers test_server)
+declare -A BUDGET=([tree]=10 [unit]=120 [engine]=240 [e2e]=240 [attacks]=300 [conformance]=180 [asan]=360 [tsan]=240)
+
+wanted=()
+for argument in "$@"; do
+  case $argument in
+    --all) export UMPTEENTH_ALL=1 ;;
+    -*) echo "run.sh: unknown flag $argument" >&2; exit 2 ;;
+    *)
+      [[ " ${SUITES[*]} " == *" $argument "* ]] || { echo "run.sh: no suite $argument; there are: ${SUITES[*]}" >&2; exit 2; }
+      wanted+=("$argument") ;;
+  esac
+done
+[ ${#wanted[@]} -gt 0 ] || wanted=("${SUITES[@]}")
+
+passed=0 failed=0 skipped=0
+results=$(mktemp -d)
+engine_dir=
+cleanup() {
+  [ -z "$engine_dir" ] || tests/support/engine.sh down "$engine_dir" >/dev/null 2>&1
+  rm -rf "$results" ${engine_dir:+"$engine_dir"}
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+skip() { echo "SKIPPED: $1: $2"; skipped=$((skipped + 1)); }
+build() { # preset targets…
+  local preset=$1 dir=build; shift
+  [ "$preset" = release ] || dir=build-$preset
+  cmake --preset "$preset" >"$results/cmake.log" 2>&1 || { cat "$results/cmake.log"; return 1; }
+  cmake --build "$dir" -j "$(nproc)" ${1:+--target "$@"} >"$results/build.log" 2>&1 || { tail -60 "$results/build.log"; return 1; }
+}
+
+# One gtest program; its counts come from its own report, so a crash counts as a failure.
+run_gtest() { # program [wrapper…]
+  local program=$1 name report; shift
+  name=$(basename "$program"); report=$results/$name.json
+  rm -f "$report"
+  local begin=$SECONDS
+  "$@" "$program" --gtest_brief=1 --gtest_output="json:$report" >"$results/$name.log" 2>&1
+  local rc=$?
+  if [ ! -s "$report" ]; then
+    tail -40 "$results/$name.log"
+    echo "FAILED: $name ended with $rc and no report"
+    failed=$((failed + 1)); return
+  fi
+  local t f s
+  read -r t f s < <(jq -r '[.testsuites[].testsuite[]] | [length, (map(select(.failures)) | length), (map(select(.result=="SKIPPED")) | length)] | @tsv' "$report")
+  [ "$rc" = 0 ] || [ "$f" -gt 0 ] || f=1
+  passed=$((passed + t - f - s)); failed=$((failed + f)); skipped=$((skipped + s))
+  [ "$f" = 0 ] || grep -vE '^\[ +(OK|RUN)' "$results/$name.log" | tail -80
+  [ "$s" = 0 ] || grep -A3 -iE 'skipped$' "$results/$name.log" | grep -v '^--' | sed 's/^/  /' | head -20
+  echo "  $name: $((t - f - s)) passed, $f failed, $s skipped in $((SECONDS - begin)) s"
+}
+
+# A script that prints its own closing line.
+run_script() {
+  local name=$1 line begin=$SECONDS; shift
+  "$@" >"$results/script.log" 2>&1
+  local rc=$?
+  line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$results/script.log" | tail -1)
+  if [ -z "$line" ]; then tail -40 "$results/script.log"; echo "FAILED: $name ended with $rc and no closing line"; failed=$((failed + 1)); return; fi
+  local p f s; read -r p f s < <(tr -dc '0-9 \n' <<<"$line")
+  [ "$rc" = 0 ] || [ "$f" -gt 0 ] || f=1
+  passed=$((passed + p)); failed=$((failed + f)); skipped=$((skipped + s))
+  grep -E '^(FAILED|SKIPPED)' "$results/script.log" | head -40
+  [ "$f" = 0 ] || tail -60 "$results/script.log"
+  echo "  $name: $line in $((SECONDS - begin)) s"
+}
+
+need_engine() {
+  [ -z "$engine_dir" ] || return 0
+  [ "$(id -u)" = 0 ] || { engine_reason="needs root"; return 1; }
+  engine_dir=$(mktemp -d)
+  local socket
+  socket=$(tests/support/engine.sh up "$engine_dir" 2>"$results/engine.log" | tail -1) || { engine_reason="no engine: $(tail -1 "$results/engine.log")"; return 1; }
+  export UMPTEENTH_ENGINE=$socket
+}
+
+suite_tree() { build release test_tree && run_gtest build/bin/test_tree; }
+suite_unit() {
+  build release || return 1
+  local program
+  for program in build/bin/test_*; do
+    case $program in *_engine | *test_tree | *test_attacks | *test_e2e) ;; *) run_gtest "$program" ;; esac
+  done
+}
+suite_engine() {
+  build release || return 1
+  need_engine || { skip engine "$engine_reason"; return 0; }
+  local program
+  for program in build/bin/test_*_engine; do
+    case $program in *attacks_engine) ;; *) run_gtest "$program" ;; esac
+  done
+}
+suite_e2e() {
+  build release || return 1
+  need_engine || { skip e2e "$engine_reason"; return 0; }
+  local script
+  for script in tests/e2e/*_e2e.sh; do run_script "$(basename "$script")" "$script"; done
+}
+suite_attacks() {
+  build release || return 1
+  need_engine || { skip attacks "$engine_reason"; return 0; }
+  local script
+  for script in tests/attacks/*_attack.sh; do run_script "$(basename "$script")" "$script"; done
+}
+suite_conformance() {
+  build release || return 1
+  need_engine || { skip conformance "$engine_reason"; return 0; }
+  local script
+  for script in tests/conformance/*_conformance.sh; do run_script "$(basename "$script")" "$script"; done
+}
+suite_asan() {
+  build dev || return 1
+  local program
+  export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  for program in build-dev/bin/test_*; do
+    case $program in *_engine | *test_tree) ;; *) run_gtest "$program" setarch -R ;; esac
+  done
+}
+suite_tsan() {
+  build tsan "${THREADED[@]}" || return 1
+  local name
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  for name in "${THREADED[@]}"; do run_gtest "build-tsan/bin/$name" setarch -R; done
+}
+
+for suite in "${wanted[@]}"; do
+  echo "== $suite"
+  begin=$SECONDS
+  "suite_$suite" || { echo "FAILED: $suite could not be built"; failed=$((failed + 1)); }
+  took=$((SECONDS - begin))
+  echo "== $suite: $took s (budget ${BUDGET[$suite]} s without building)"
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
