@@ -1,0 +1,41 @@
+// What a command works on: names on the line, or manifests from files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apis/kind.h"
+#include "base/json.h"
+#include "cmd/umpctl/command.h"
+
+namespace umpteenth::umpctl {
+
+struct Target {
+  const apis::Kind* kind;
+  std::string ns;    // "" for cluster kinds
+  std::string name;  // "" = all of the kind
+};
+
+// TYPE, TYPE NAME…, TYPE/NAME…, TYPE,TYPE. Error(bad_request) names the kinds where the word is
+// none.
+std::vector<Target> targets(Invocation& line, size_t from = 0);
+Target one_target(Invocation& line);  // exactly one name
+const apis::Kind& kind_of_word(const std::string& word);
+
+struct Manifest {
+  json::Value object;
+  const apis::Kind* kind;
+  std::string ns, name;
+  std::string source;  // file and document, for messages
+};
+
+// -f FILE|DIR|-, -R. Lists are unfolded; documents that are empty are passed over.
+std::vector<Manifest> manifests(Invocation& line);
+
+extern const Flag kFileFlag, kRecursiveFlag, kSelectorFlag, kFieldSelectorFlag, kAllNamespacesFlag,
+    kOutputFlag, kDryRunFlag;
+
+// The manager's name that a command writes as, and what --dry-run means.
+client::Params write_params(Invocation& line, const std::string& manager);
+
+}  // namespace umpteenth::umpctl

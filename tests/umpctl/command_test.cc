@@ -1,0 +1,117 @@
+#include "cmd/umpctl/command.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "cmd/umpctl/output.h"
+#include "cmd/umpctl/resources.h"
+#include "tests/support/golden.h"
+
+namespace umpteenth::umpctl {
+namespace {
+
+std::string refusal(const std::string& command, const std::vector<std::string>& words) {
+  try {
+    parse(*find_command(command), words);
+  } catch (const Error& e) {
+    return e.message();
+  }
+  return "accepted";
+}
+
+TEST(Parser, takes_flags_in_every_form) {
+  Invocation line = parse(*find_command("get"), {"jobs", "-oyaml", "-l", "a=b", "--sort-by=.x", "-Aw", "--", "-x"});
+  EXPECT_EQ(line.arguments, (std::vector<std::string>{"jobs", "-x"}));
+  EXPECT_EQ(line.get("output"), "yaml");
+  EXPECT_EQ(line.get("selector"), "a=b");
+  EXPECT_EQ(line.get("sort-by"), ".x");
+  EXPECT_TRUE(line.on("all-namespaces"));
+  EXPECT_TRUE(line.on("watch"));
+  EXPECT_FALSE(line.on("no-headers"));
+}
+
+TEST(Parser, a_bare_flag_does_not_eat_the_next_word) {
+  Invocation line = parse(*find_command("apply"), {"--dry-run", "-f", "x.yaml", "-f", "y.yaml"});
+  EXPECT_EQ(line.get("dry-run"), "client");
+  EXPECT_EQ(line.all("filename"), (std::vector<std::string>{"x.yaml", "y.yaml"}));
+  EXPECT_EQ(parse(*find_command("apply"), {}).get("dry-run"), "none");
+}
+
+TEST(Parser, names_what_it_does_not_know) {
+  EXPECT_EQ(refusal("get", {"--nope"}), "unknown flag --nope; see 'umpctl get --help'");
+  EXPECT_EQ(refusal("get", {"-Z"}), "unknown flag -Z; see 'umpctl get --help'");
+  EXPECT_EQ(refusal("get", {"-o"}), "--output needs a value (FORM); see 'umpctl get --help'");
+  EXPECT_EQ(refusal("get", {"--watch=maybe"}), "--watch is \"maybe\", it must be true or false; see 'umpctl get --help'");
+}
+
+TEST(Parser, reads_durations) {
+  const auto ms = [](const std::string& text) {
+    return parse(*find_command("wait"), {"--timeout=" + text}).milliseconds("timeout");
+  };
+  EXPECT_EQ(ms("30s"), 30'000);
+  EXPECT_EQ(ms("1h30m"), 5'400'000);
+  EXPECT_EQ(ms("250ms"), 250);
+  EXPECT_EQ(ms("7"), 7'000);
+  EXPECT_EQ(ms("-1s"), -1'000);
+  EXPECT_THROW(ms("soon"), Error);
+  EXPECT_THROW(ms("5y"), Error);
+}
+
+TEST(Commands, have_unique_names_flags_and_letters) {
+  std::set<std::string> names;
+  for (const Command& c : commands()) {
+    EXPECT_TRUE(names.insert(c.name).second) << c.name;
+    EXPECT_FALSE(c.summary.empty()) << c.name;
+    std::set<std::string> flags;
+    std::set<char> letters;
+    for (const auto* list : {&c.flags, &global_flags()})
+      for (const Flag& f : *list) {
+        EXPECT_TRUE(flags.insert(f.name).second) << c.name << " --" << f.name;
+        if (f.letter) EXPECT_TRUE(letters.insert(f.letter).second) << c.name << " -" << f.letter;
+        EXPECT_FALSE(f.help.empty()) << c.name << " --" << f.name;
+      }
+  }
+}
+
+TEST(Commands, are_documented) { golden("docs/umpctl.md", commands_markdown()); }
+
+TEST(Output, form_must_be_known) {
+  EXPECT_EQ(parse_output("jsonpath={.a}").argument, "{.a}");
+  EXPECT_THROW(parse_output("xml"), Error);
+}
+
+TEST(Table, is_aligned_and_keeps_its_widths_over_a_watch) {
+  TablePrinter printer({});
+  std::ostringstream out;
+  printer.print(out, json::parse(R"({"columnDefinitions":[{"name":"Name","priority":0},{"name":"Wide","priority":1},{"name":"Age","priority":0}],
+    "rows":[{"cells":["a-long-name","w","5s"]},{"cells":["b",null,null]}]})"));
+  printer.print(out, json::parse(R"({"columnDefinitions":[],"rows":[{"cells":["c","w","7s"]}]})"));
+  EXPECT_EQ(out.str(), "NAME          AGE\na-long-name   5s\nb\nc             7s\n");
+}
+
+TEST(Manifests, name_file_line_and_rule) {
+  TempDir folder;
+  const auto refusal_of = [&](const std::string& text) -> std::string {
+    write_file_durably(folder.path() / "m.yaml", text, 0600);
+    Invocation line = parse(*find_command("apply"), {"-n", "default", "-f", (folder.path() / "m.yaml").string()});
+    try {
+      manifests(line);
+    } catch (const Error& e) {
+      return e.message().substr(e.message().find("m.yaml"));
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal_of("a: 1\n"), "m.yaml:1: kind is missing");
+  EXPECT_EQ(refusal_of("kind: Job\n"), "m.yaml:1: apiVersion is missing");
+  EXPECT_EQ(refusal_of("kind: Car\napiVersion: umpteenth.dev/v1alpha1\n"),
+            "m.yaml:1: there is no kind \"Car\" in version \"umpteenth.dev/v1alpha1\"");
+  EXPECT_EQ(refusal_of("kind: Workspace\napiVersion: umpteenth.dev/v1alpha1\n"), "m.yaml:1: metadata.name is missing");
+  EXPECT_EQ(refusal_of("- 1\n"), "m.yaml:1: a manifest must be a mapping, this is array");
+  EXPECT_NE(refusal_of("a: &x 1\nb: *x\n"), "accepted");
+}
+
+}  // namespace
+}  // namespace umpteenth::umpctl
