@@ -6,6 +6,7 @@
 #   engine.sh down DIR       ends it: no process, mount, namespace or cgroup is left; DIR/engine goes
 #   engine.sh status DIR     exit 0 and the socket where it answers
 #   engine.sh run DIR CMD…   runs a command in the engine's network namespace
+#   engine.sh image DIR ENDPOINT   imports the image into another engine (unix:///…)
 #   engine.sh stop DIR       ends dockerd alone: containers keep running; `up` starts it again
 #
 # Needs root, dockerd, curl or /usr/bin/docker, and a static busybox for the image
@@ -14,11 +15,11 @@ set -u
 
 die() { echo "engine.sh: $*" >&2; exit 1; }
 
-usage() { sed -n '5,9s/^#   //p' "$0" >&2; exit 2; }
+usage() { sed -n '5,10s/^#   //p' "$0" >&2; exit 2; }
 
 [ $# -ge 2 ] || usage
 verb=$1
-[ "$verb" = up ] || [ -d "$2" ] || exit 0   # nothing was ever up there
+[ "$verb" = up ] || [ "$verb" = image ] || [ -d "$2" ] || exit 0   # nothing was ever up there
 mkdir -p "$2" || die "cannot make $2"
 base=$(cd "$2" && pwd -P) || die "cannot enter $2"
 shift 2
@@ -236,6 +237,7 @@ case $verb in
   down) locked; down ;;
   stop) locked; stop_daemons ;;
   status) answers && echo "$SOCK" ;;
+  image) [ $# -eq 1 ] || usage; SOCK=${1#unix://}; answers || die "no engine answers at $1"; mkdir -p "$E"; make_image ;;
   run) netns_mounted || die "no engine is up at $base"; in_netns "$@" ;;
   *) usage ;;
 esac
