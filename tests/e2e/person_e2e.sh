@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# What a person does with a job, from apply to delete, with umpctl and with kubectl.
+. "$(dirname "$0")/lib.sh"
+
+D=$WORK/data
+start_umpd "$D" --config /dev/stdin <<<"sandbox: {image: $IMAGE}" || { bad "umpd starts"; exit 1; }
+ok "umpd starts"
+
+expect "apply of all examples" 0 'job.umpteenth.dev/hello created' umpctl apply -f examples/jobs/
+expect "apply again changes nothing" 0 '!(created|configured)' umpctl apply -f examples/jobs/
+expect "get jobs has the documented columns" 0 '^NAME +SCHEDULE +NETWORK +LAST +NEXT +READY +AGE' umpctl get jobs
+expect "get jobs shows hello" 0 '^hello ' umpctl get jobs
+expect "get jobs -o wide adds columns" 0 'IMAGE +MODEL +TIMEOUT' umpctl get jobs -o wide
+expect "get job -o json" 0 '"kind": "Job"' umpctl get job/hello -o json
+expect "an unknown job" 1 'Error from server \(NotFound\): jobs.umpteenth.dev "nope" not found' umpctl get job nope
+eventually "hello becomes Ready" 20 umpctl wait job/hello --for=condition=Ready --timeout=1s
+
+expect "run hello to its outputs" 0 'Succeeded' umpctl run hello --input '{"n":3}' --follow
+run=$(newest_run hello)
+expect "the outputs are kept" 0 '.' umpctl get "run/$run" -o 'jsonpath={.status.outputs}'
+outputs=$(umpctl get "run/$run" -o 'jsonpath={.status.outputs}')
+[ "$(jq 'length > 0' <<<"$outputs")" = true ] && ok "outputs are not empty" || bad "outputs are not empty" "$outputs"
+expect "artifacts are listed" 0 'sha256|[0-9a-f]{64}' umpctl artifacts "run/$run"
+expect "artifacts are fetched" 0 "$WORK/out/" umpctl artifacts "run/$run" -o "$WORK/out"
+[ -n "$(find "$WORK/out" -type f -size +0c)" ] && ok "an artifact has bytes" || bad "an artifact has bytes"
+expect "the timeline tells its calls" 0 'tool.call' umpctl timeline "run/$run"
+expect "timeline -o json is JSON lines" 0 '"type":"finish"' umpctl timeline "run/$run" -o json
+expect "logs show command output" 0 '.' umpctl logs "run/$run"
+expect "describe job" 0 '^Events:' umpctl describe job hello
+expect "describe run" 0 'Succeeded' umpctl describe run "$run"
+expect "get runs columns" 0 '^NAME +JOB +PHASE +TRIGGER +AGE +DURATION +COST' umpctl get runs
+expect "field selector" 0 "$run" umpctl get runs --field-selector status.phase=Succeeded
+expect "label selector" 0 "$run" umpctl get runs -l umpteenth.dev/job=hello
+
+expect "a run fails as its job says" 1 'Failed' umpctl run "$(umpctl get jobs -o name | grep -i fail | head -1 | sed 's|.*/||')" --wait
+
+long=$(umpctl get jobs -o name | grep -iE 'long|sleep|slow' | head -1 | sed 's|.*/||')
+umpctl run "$long" >/dev/null
+long_run=$(newest_run "$long")
+eventually "a long run is running" 30 in_phase "$long_run" Running
+expect "cancel" 0 'cancel requested' umpctl cancel "run/$long_run"
+eventually "it ends as cancelled" 15 in_phase "$long_run" Cancelled
+eventually "its sandbox is gone" 10 sh -c "! curl -sS --unix-socket '$ENGINE' 'http://engine/containers/json?all=1' | grep -q '$long_run'"
+
+umpctl get job hello -o yaml >"$WORK/hello.yaml"
+sed '/^  instruction:/,/^  [a-z]/{s/^  instruction:.*/  instruction: changed once/;t;/^    /d}' "$WORK/hello.yaml" >"$WORK/changed.yaml"
+first=$(umpctl history job hello -o json | jq -r '.items[0].revision')
+expect "diff shows a change and exits with 1" 1 '^\+ .*changed once' umpctl diff -f "$WORK/changed.yaml"
+expect "apply configures" 0 'job.umpteenth.dev/hello configured' umpctl apply -f "$WORK/changed.yaml"
+expect "diff is empty after apply" 0 '' umpctl diff -f "$WORK/changed.yaml"
+expect "history names actor and change" 0 'admin' umpctl history job hello
+expect "get --at shows the old text" 0 '!changed once' umpctl get job hello --at "$first" -o yaml
+expect "rollback" 0 "rolled back to $first" umpctl rollback job hello --to "$first"
+expect "the old text is back" 0 '!changed once' umpctl get job hello -o yaml
+expect "rollback to what is no revision" 1 'error|Error' umpctl rollback job hello --to 999999999
+
+timeout 5 umpctl get runs -w >"$WORK/watch" 2>&1 &
+watcher=$!
+sleep 0.5
+expect "a run to be watched" 0 '' umpctl run hello --wait
+wait $watcher
+watched=$(newest_run hello)
+grep -q "^$watched .*Succeeded" "$WORK/watch" && ok "get -w shows the run's phases" || bad "get -w shows the run's phases" "$(cat "$WORK/watch")"
+
+if command -v kubectl >/dev/null; then
+  export HOME=$WORK
+  expect "kubectl get jobs" 0 '^hello ' kubectl get jobs.umpteenth.dev
+  expect "kubectl get by short name" 0 '^hello ' kubectl get uj
+  expect "kubectl apply" 0 'configured|unchanged' kubectl apply -f examples/jobs/
+  expect "kubectl wait" 0 'condition met' kubectl wait --for=condition=Ready jobs.umpteenth.dev/hello --timeout=10s
+  expect "kubectl describe" 0 '^Name: +hello' kubectl describe jobs.umpteenth.dev hello
+  timeout 5 kubectl get runs -w >"$WORK/kwatch" 2>&1 &
+  watcher=$!
+  sleep 1
+  umpctl run hello --wait >/dev/null 2>&1
+  wait $watcher
+  grep -q "Succeeded" "$WORK/kwatch" && ok "kubectl get -w" || bad "kubectl get -w" "$(cat "$WORK/kwatch")"
+  expect "kubectl delete" 0 'deleted' kubectl delete jobs.umpteenth.dev "$long" --timeout=20s
+  expect "kubectl sees it gone" 1 'NotFound' kubectl get jobs.umpteenth.dev "$long"
+else
+  skip "kubectl" "kubectl is not installed"
+fi
+
+expect "delete -f" 0 'job.umpteenth.dev/hello deleted' umpctl delete -f examples/jobs/ --ignore-not-found
+expect "nothing is left of the jobs" 0 'No resources found in default namespace.' umpctl get jobs
+expect "records of runs stay" 0 "$run" umpctl get runs
+git -C "$D/store.git" fsck --full >"$WORK/fsck" 2>&1 && ok "git fsck of the store" || bad "git fsck of the store" "$(cat "$WORK/fsck")"
+git -C "$D/store.git" log --format=%s main -- default/jobs/hello.yaml | grep -q . && ok "plain git shows the history" || bad "plain git shows the history"
