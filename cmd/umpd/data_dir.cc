@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 
 #include "base/crypto.h"
 #include "base/error.h"
@@ -50,11 +51,24 @@ DataDir::DataDir(const fs::path& path) : path_(fs::absolute(path)) {
   if (!lock_) throw errno_error(Code::internal, "open " + (path_ / "lock").string());
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0)
     throw Error(Code::conflict, "another umpd uses " + path_.string());
+  if (::ftruncate(lock_.get(), 0) != 0) throw errno_error(Code::internal, "write the lock file");
+  write_all(lock_.get(), std::to_string(::getpid()) + "\n");
   const fs::path id_file = path_ / "instance";
   if (!fs::exists(id_file)) write_file_durably(id_file, crypto::uuid4() + "\n", 0600);
   instance_id_ = trimmed(read_file(id_file, 256));
   if (instance_id_.size() != 36)
     throw Error(Code::invalid, id_file.string() + " does not hold a UUID");
+}
+
+std::optional<int> DataDir::running_pid(const fs::path& path) {
+  Fd lock(::open((path / "lock").c_str(), O_RDWR | O_CLOEXEC));
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return std::nullopt;
+  const std::string text = trimmed(read_file(path / "lock", 64));
+  int pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc() || pid <= 1)
+    throw Error(Code::internal, (path / "lock").string() + " names no process");
+  return pid;
 }
 
 std::vector<std::string> DataDir::master_keys(const std::string& configured) {

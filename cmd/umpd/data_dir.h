@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ class DataDir {
   // Newest first. configured "" = the generated key; a generated one is reported in `made_key`.
   std::vector<std::string> master_keys(const std::string& configured);
   bool made_key() const { return made_key_; }
+  // The umpd that holds the folder now.
+  static std::optional<int> running_pid(const std::filesystem::path& path);
 
  private:
   std::filesystem::path path_;

@@ -1,0 +1,332 @@
+#include "cmd/umpd/daemon.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "apis/lifecycle.h"
+#include "apis/object.h"
+#include "apis/seal.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/http/server.h"
+#include "base/log.h"
+#include "broker/broker.h"
+#include "cmd/umpd/adapters.h"
+#include "cmd/umpd/data_dir.h"
+#include "cmd/umpd/engine_parts.h"
+#include "cmd/umpd/identity.h"
+#include "controllers/job/controller.h"
+#include "controllers/retention/controller.h"
+#include "controllers/run/controller.h"
+#include "controllers/run/drivers.h"
+#include "controllers/runtime/manager.h"
+#include "controllers/sandbox_engine/controller.h"
+#include "runs/registry.h"
+#include "server/api.h"
+#include "server/kubeconfig.h"
+#include "store/open.h"
+
+namespace umpteenth::umpd {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+namespace {
+
+// What a plain-git edit must pass: the same admission as any other write.
+json::Value admit_edit(const apis::Sealer& sealer, Clock& clock, const store::Key& key,
+                       json::Value object) {
+  const apis::Kind* kind = apis::find_kind(key.kind);
+  if (!kind) throw Error(Code::invalid, "there is no kind " + json::quote(key.kind));
+  if (object.get_string("kind") != kind->kind || object.get_string("apiVersion") != apis::kGroupVersion)
+    throw Error(Code::invalid, "the file must hold a " + kind->kind + " of " + apis::kGroupVersion);
+  if (apis::name_of(object) != key.name)
+    throw Error(Code::invalid, "metadata.name is " + json::quote(apis::name_of(object)) +
+                                   ", the file's name says " + json::quote(key.name));
+  if (kind->kind == "Secret") {
+    if (object.at_path({"spec", "stringData"}).size() > 0)
+      throw Error(Code::invalid, "spec.stringData: Forbidden: a file in git must not hold clear values; use umpctl apply");
+    apis::admit_secret(sealer, object, nullptr);
+  }
+  apis::WriteOptions options;
+  options.field_validation = apis::FieldValidation::strict;
+  options.field_manager = "git";
+  options.now = clock.now();
+  return apis::prepare_create(*kind, std::move(object), options).object;
+}
+
+controllers::sandbox_engine::Seeds seeds_of(const Config& config) {
+  controllers::sandbox_engine::Seeds seeds;
+  seeds.engine.endpoint = config.engine.endpoint;
+  seeds.engine.egress_filter = config.sandbox.egress_filter;
+  seeds.engine.image = config.sandbox.image;
+  seeds.engine.blocked_targets = config.network.blocked_targets;
+  seeds.max_concurrent_runs = config.runs.max_concurrent;
+  seeds.retention_days = config.runs.retention_days;
+  return seeds;
+}
+
+OutboundPolicy outbound_of(const Config& config) {
+  OutboundPolicy policy;
+  policy.allow_private = config.network.allow_private_targets;
+  for (const std::string& text : config.network.blocked_targets)
+    if (const auto cidr = net::parse_cidr(text)) policy.topology.blocked.push_back(*cidr);
+  policy.topology.known = true;
+  return policy;
+}
+
+// The parts, in the order of their making; destroyed the other way round.
+class Daemon {
+ public:
+  explicit Daemon(const Config& config)
+      : config_(config),
+        data_(config.app.data_dir),
+        sealer_(data_.instance_id(), data_.master_keys(config.app.encryption_key)),
+        store_(store::open_store(store_options())),
+        tokens_(*store_, clock_),
+        identity_(load_identity(config, data_.path(), clock_.now())),
+        resolver_(*store_, sealer_, outbound_of(config)),
+        broker_(registry_, broker_options()),
+        broker_server_(broker_listener(), http::broker_limits(), broker_.site()),
+        engines_([this](const apis::SandboxEngineSpec& spec) { return make_parts(spec); }),
+        timer_(clock_),
+        spend_(*store_, clock_),
+        events_(*store_, clock_, "umpd"),
+        services_{*store_, clock_, timer_,  index_, registry_, engines_, resolver_, spend_,
+                  watch_,  events_, data_.instance_id(), agent::run_agent},
+        drivers_(services_, [this](const store::Key& key) { run_ended(key); }),
+        trigger_(*store_, index_, clock_),
+        jobs_(*store_, clock_, index_, trigger_),
+        runs_(services_, drivers_, config.runs.max_concurrent),
+        sandbox_engines_(*store_, clock_, engines_,
+                         [this](const std::string& engine) { return watch_.watched(engine); }),
+        retention_(*store_, clock_),
+        trigger_port_(trigger_),
+        plan_port_(jobs_, runs_),
+        api_(api_deps()),
+        manager_(*store_, clock_) {
+    if (data_.made_key())
+      log::warn("made an encryption key: back it up, secrets cannot be opened without it",
+                {{"file", (data_.path() / "encryption.key").string()}});
+    for (const std::string& warning :
+         controllers::sandbox_engine::ensure_seeds(*store_, clock_, seeds_of(config)))
+      log::warn("an option differs from the resource", {{"difference", warning}});
+  }
+
+  int run();
+
+ private:
+  store::Options store_options() {
+    store::Options options;
+    options.data_dir = data_.path();
+    options.instance_id = data_.instance_id();
+    options.admit_edit = [this](const store::Key& key, json::Value object) {
+      return admit_edit(sealer_, clock_, key, std::move(object));
+    };
+    return options;
+  }
+
+  broker::Options broker_options() {
+    broker::Options options;
+    options.model = [this](const runs::LiveRun& run, const std::string& which) {
+      return resolver_.model_of(run, which);
+    };
+    return options;
+  }
+
+  // A folder that the relay container mounts: nothing but the socket is in it. The data folder above
+  // is closed to everybody else.
+  http::ListenOn broker_listener() {
+    const fs::path folder = data_.path() / "broker";
+    fs::create_directories(folder);
+    fs::permissions(folder, fs::perms(0755));
+    http::ListenOn listen;
+    listen.unix_path = (folder / "broker.sock").string();
+    listen.unix_mode = 0666;
+    listen.proxy_v2 = true;
+    return listen;
+  }
+
+  controllers::EngineHandle::Parts make_parts(const apis::SandboxEngineSpec& spec) {
+    EnginePartsOptions options;
+    options.instance = data_.instance_id();
+    options.broker_socket_dir = data_.path() / "broker";
+    options.broker_port = static_cast<int>(config_.server.broker_port);
+    return make_engine_parts(spec, options);
+  }
+
+  server::ServerDeps api_deps() {
+    server::ServerDeps deps{*store_, sealer_, clock_, tokens_, &trigger_port_, &plan_port_, {}, {}, {}};
+    deps.not_ready = [this]() -> std::optional<std::string> {
+      if (ready_) return std::nullopt;
+      return "umpd is starting or stopping";
+    };
+    return deps;
+  }
+
+  void run_ended(const store::Key& key) {
+    manager_.poke(controllers::run::kRuns, key);
+    manager_.poke(controllers::run::kAdmission, controllers::run::admission_key());
+  }
+
+  void start_controllers();
+  void write_kubeconfig(bool rotate) {
+    ensure_kubeconfig(data_.path(), tokens_, identity_, local_url(config_, api_server_->port()), rotate);
+  }
+  void renew_certificate();
+  int wait_for_signal();
+
+  const Config config_;
+  Clock& clock_ = system_clock();
+  DataDir data_;
+  apis::Sealer sealer_;
+  std::unique_ptr<store::Store> store_;
+  server::Tokens tokens_;
+  Identity identity_;
+  runs::Registry registry_;
+  controllers::run::Resolver resolver_;
+  broker::Broker broker_;
+  http::Server broker_server_;
+  controllers::Engines engines_;
+  controllers::Timer timer_;
+  controllers::RunIndex index_;
+  controllers::run::Spend spend_;
+  controllers::Events events_;
+  controllers::run::SandboxWatch watch_;
+  controllers::run::Services services_;
+  controllers::run::Drivers drivers_;
+  controllers::job::TriggerService trigger_;
+  controllers::job::JobController jobs_;
+  controllers::run::RunController runs_;
+  controllers::sandbox_engine::SandboxEngineController sandbox_engines_;
+  controllers::retention::RetentionController retention_;
+  TriggerPort trigger_port_;
+  PlanPort plan_port_;
+  std::atomic<bool> ready_{false};
+  server::Api api_;
+  controllers::Manager manager_;
+  std::unique_ptr<http::Server> api_server_;
+  Time next_renewal_check_{};
+};
+
+void Daemon::start_controllers() {
+  manager_.add(jobs_.controller());
+  for (controllers::Controller& c : runs_.controllers()) manager_.add(std::move(c));
+  manager_.add(sandbox_engines_.controller());
+  manager_.add(retention_.controller());
+  manager_.start();
+}
+
+// Certificates live for months: looked at daily.
+void Daemon::renew_certificate() {
+  if (clock_.now() < next_renewal_check_ || config_.server.tls_mode != "self") return;
+  next_renewal_check_ = clock_.now() + 24h;
+  Identity now = load_identity(config_, data_.path(), clock_.now());
+  if (!now.renewed) return;
+  identity_ = std::move(now);
+  api_server_->replace_tls(*identity_.tls);
+  write_kubeconfig(false);
+  log::info("renewed the server's certificate");
+}
+
+int Daemon::wait_for_signal() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+  for (;;) {
+    const timespec hour{3600, 0};
+    const int signal = ::sigtimedwait(&signals, nullptr, &hour);
+    if (signal == SIGTERM || signal == SIGINT) return signal;
+    try {
+      if (signal == SIGHUP) {
+        write_kubeconfig(true);
+        log::info("rotated the admin token");
+      }
+      renew_certificate();
+    } catch (const Error& e) {
+      log::error("could not renew", {{"error", e.message()}});
+    }
+  }
+}
+
+int Daemon::run() {
+  broker_server_.start();
+  start_controllers();
+  http::ListenOn listen;
+  listen.host = config_.server.host;
+  listen.port = static_cast<int>(config_.server.port);
+  listen.tls = identity_.tls;
+  api_server_ = std::make_unique<http::Server>(listen, http::api_limits(), api_.site());
+  write_kubeconfig(false);
+  ready_ = true;
+  api_server_->start();
+  next_renewal_check_ = clock_.now() + 24h;
+  log::info("umpd is ready", {{"url", local_url(config_, api_server_->port())},
+                              {"kubeconfig", (data_.path() / "kubeconfig").string()},
+                              {"instance", data_.instance_id()}});
+  wait_for_signal();
+  log::info("umpd is stopping");
+  ready_ = false;
+  api_server_->stop(1s);
+  // Runs first, while the engine and the store still serve them.
+  const bool drivers_done = drivers_.stop_all(Duration(6'000));
+  const bool controllers_done = manager_.stop(Duration(1'500));
+  broker_server_.stop(200ms);
+  if (!drivers_done || !controllers_done) {
+    log::warn("some work did not end in time: the next start cleans up after it");
+    std::cerr.flush();
+    std::_Exit(0);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int serve(const Config& config) {
+  log::configure(config.log.level, config.log.json);
+  sigset_t signals;  // before any thread: all of them inherit it
+  sigemptyset(&signals);
+  for (int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  Daemon daemon(config);
+  return daemon.run();
+}
+
+int admin_token(const Config& config, bool rotate) {
+  const fs::path file = fs::path(config.app.data_dir) / "kubeconfig";
+  const std::string before = server::kubeconfig_token(file);
+  if (!rotate) {
+    if (before.empty())
+      throw Error(Code::not_found, "there is no token in " + file.string() + "; has umpd run there?");
+    std::cout << before << "\n";
+    return 0;
+  }
+  if (const auto pid = DataDir::running_pid(config.app.data_dir)) {
+    if (::kill(*pid, SIGHUP) != 0) throw errno_error(Code::internal, "signal umpd");
+    for (int i = 0; i < 100; ++i) {
+      if (server::kubeconfig_token(file) != before) {
+        std::cerr << "made a new admin token; it is in " << file.string() << "\n";
+        return 0;
+      }
+      std::this_thread::sleep_for(100ms);
+    }
+    throw Error(Code::timeout, "umpd (pid " + std::to_string(*pid) + ") made no new token within 10 s");
+  }
+  DataDir data(config.app.data_dir);
+  store::Options options;
+  options.data_dir = data.path();
+  options.instance_id = data.instance_id();
+  const auto store = store::open_store(options);
+  server::Tokens tokens(*store, system_clock());
+  const Identity identity = load_identity(config, data.path(), system_clock().now());
+  ensure_kubeconfig(data.path(), tokens, identity, local_url(config, static_cast<int>(config.server.port)), true);
+  std::cerr << "made a new admin token; it is in " << file.string() << "\n";
+  return 0;
+}
+
+}  // namespace umpteenth::umpd
