@@ -93,6 +93,7 @@ class Daemon {
         resolver_(*store_, sealer_, outbound_of(config)),
         broker_(registry_, broker_options()),
         broker_server_(broker_listener(), http::broker_limits(), broker_.site()),
+        broker_tcp_(make_broker_tcp()),
         engines_([this](const apis::SandboxEngineSpec& spec) { return make_parts(spec); }),
         timer_(clock_),
         spend_(*store_, clock_),
@@ -105,7 +106,7 @@ class Daemon {
         runs_(services_, drivers_, config.runs.max_concurrent),
         sandbox_engines_(*store_, clock_, engines_,
                          [this](const std::string& engine) { return watch_.watched(engine); }),
-        retention_(*store_, clock_),
+        retention_(*store_, clock_, index_),
         trigger_port_(trigger_),
         plan_port_(jobs_, runs_),
         api_(api_deps()),
@@ -152,6 +153,25 @@ class Daemon {
     return listen;
   }
 
+  // Where umpd itself is a container of the engine, it is a member of each run network.
+  std::unique_ptr<http::Server> make_broker_tcp() {
+    if (!in_a_container()) return nullptr;
+    http::ListenOn listen;
+    listen.host = "0.0.0.0";
+    listen.port = static_cast<int>(config_.server.broker_port);
+    return std::make_unique<http::Server>(listen, http::broker_limits(), broker_.site());
+  }
+
+  // The API is for people: connections that come in over a run's network are closed.
+  bool sandbox_facing(const http::Endpoint& local) const {
+    const auto address = net::parse_address(local.address);
+    if (!address) return false;
+    for (const auto& handle : engines_.all())
+      if (const auto pool = net::parse_cidr(handle->spec().subnet_pool))
+        if (pool->contains(*address)) return true;
+    return false;
+  }
+
   controllers::EngineHandle::Parts make_parts(const apis::SandboxEngineSpec& spec) {
     EnginePartsOptions options;
     options.instance = data_.instance_id();
@@ -166,6 +186,7 @@ class Daemon {
       if (ready_) return std::nullopt;
       return "umpd is starting or stopping";
     };
+    deps.sandbox_facing = [this](const http::Endpoint& local) { return sandbox_facing(local); };
     return deps;
   }
 
@@ -192,6 +213,7 @@ class Daemon {
   controllers::run::Resolver resolver_;
   broker::Broker broker_;
   http::Server broker_server_;
+  std::unique_ptr<http::Server> broker_tcp_;
   controllers::Engines engines_;
   controllers::Timer timer_;
   controllers::RunIndex index_;
@@ -256,6 +278,7 @@ int Daemon::wait_for_signal() {
 
 int Daemon::run() {
   broker_server_.start();
+  if (broker_tcp_) broker_tcp_->start();
   start_controllers();
   http::ListenOn listen;
   listen.host = config_.server.host;
@@ -277,6 +300,7 @@ int Daemon::run() {
   const bool drivers_done = drivers_.stop_all(Duration(6'000));
   const bool controllers_done = manager_.stop(Duration(1'500));
   broker_server_.stop(200ms);
+  if (broker_tcp_) broker_tcp_->stop(200ms);
   if (!drivers_done || !controllers_done) {
     log::warn("some work did not end in time: the next start cleans up after it");
     std::cerr.flush();

@@ -7,6 +7,7 @@
 #   engine.sh status DIR     exit 0 and the socket where it answers
 #   engine.sh run DIR CMD…   runs a command in the engine's network namespace
 #   engine.sh image DIR ENDPOINT   imports the image into another engine (unix:///…)
+#   engine.sh clean DIR ENDPOINT INSTANCE   removes what that umpd made on an engine
 #   engine.sh stop DIR       ends dockerd alone: containers keep running; `up` starts it again
 #
 # Needs root, dockerd, curl or /usr/bin/docker, and a static busybox for the image
@@ -15,11 +16,11 @@ set -u
 
 die() { echo "engine.sh: $*" >&2; exit 1; }
 
-usage() { sed -n '5,10s/^#   //p' "$0" >&2; exit 2; }
+usage() { sed -n '5,11s/^#   //p' "$0" >&2; exit 2; }
 
 [ $# -ge 2 ] || usage
 verb=$1
-[ "$verb" = up ] || [ "$verb" = image ] || [ -d "$2" ] || exit 0   # nothing was ever up there
+[ "$verb" = up ] || [ "$verb" = image ] || [ "$verb" = clean ] || [ -d "$2" ] || exit 0   # nothing was ever up there
 mkdir -p "$2" || die "cannot make $2"
 base=$(cd "$2" && pwd -P) || die "cannot enter $2"
 shift 2
@@ -230,6 +231,16 @@ down() {
   rm -rf "$E"
 }
 
+# Everything with the instance's label, in the order in which it can go.
+clean() { # INSTANCE
+  local filter id
+  answers || die "no engine answers at $SOCK"
+  filter=%7B%22label%22%3A%5B%22umpteenth.instance%3D$1%22%5D%7D
+  for id in $(api GET "/containers/json?all=1&filters=$filter" | jq -r '.[].Id'); do api DELETE "/containers/$id?force=1&v=1" >/dev/null; done
+  for id in $(api GET "/networks?filters=$filter" | jq -r '.[].Id'); do api DELETE "/networks/$id" >/dev/null; done
+  for id in $(api GET "/images/json?filters=$filter" | jq -r '.[].Id'); do api DELETE "/images/$id?force=1" >/dev/null; done
+}
+
 locked() { exec 9<"$base" && flock 9; }
 
 case $verb in
@@ -238,6 +249,7 @@ case $verb in
   stop) locked; stop_daemons ;;
   status) answers && echo "$SOCK" ;;
   image) [ $# -eq 1 ] || usage; SOCK=${1#unix://}; answers || die "no engine answers at $1"; mkdir -p "$E"; make_image ;;
+  clean) [ $# -eq 2 ] || usage; SOCK=${1#unix://}; clean "$2" ;;
   run) netns_mounted || die "no engine is up at $base"; in_netns "$@" ;;
   *) usage ;;
 esac

@@ -1,0 +1,124 @@
+#include "cmd/umpd/engine_parts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "engine/docker.h"
+#include "engine/relay.h"
+#include "engine/sandbox_images.h"
+
+namespace umpteenth::umpd {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string read_or_empty(const char* path) {
+  try {
+    return read_file(path, 4U << 20);
+  } catch (const Error&) {
+    return "";  // not there: nothing is known, which the callers allow for
+  }
+}
+
+std::string own_host_name() {
+  char name[256] = "";
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+// `ump` stands beside umpd, or in the folder of a package.
+std::map<std::string, fs::path> ump_programs() {
+  const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path();
+  std::map<std::string, fs::path> found;
+  for (const fs::path& folder : {beside, beside.parent_path() / "lib/umpteenth"}) {
+    found.emplace("amd64", folder / "ump");
+    found.emplace("arm64", folder / "ump-arm64");
+    if (fs::exists(folder / "ump")) break;
+    found.clear();
+  }
+  return found;
+}
+
+// Made at the first use: an engine that is down must not stop the start.
+struct Lazy {
+  Lazy(const apis::SandboxEngineSpec& engine_spec, EnginePartsOptions parts_options)
+      : spec(engine_spec),
+        options(std::move(parts_options)),
+        engine(engine::make_docker_engine({spec.endpoint, 3})),
+        images(*engine, options.instance, ump_programs()) {}
+
+  engine::RunNetworks& networks() {
+    std::lock_guard lock(mutex);
+    if (!made) {
+      engine::AttachmentOptions attachment;
+      attachment.instance = options.instance;
+      attachment.subnet_pool = spec.subnet_pool;
+      attachment.socket_folder = options.broker_socket_dir.string();
+      attachment.broker_port = options.broker_port;
+      attachment.read_routes = [] { return read_or_empty("/proc/net/route"); };
+      if (in_a_container())
+        attachment.own_container =
+            engine::find_own_container(*engine, read_or_empty("/proc/self/mountinfo"),
+                                       read_or_empty("/proc/self/cgroup"), own_host_name())
+                .value_or("");
+      made = std::make_unique<engine::RunNetworks>(*engine, images, std::move(attachment));
+    }
+    return *made;
+  }
+
+  const apis::SandboxEngineSpec spec;
+  const EnginePartsOptions options;
+  std::shared_ptr<engine::Engine> engine;
+  engine::SandboxImages images;
+  std::mutex mutex;
+  std::unique_ptr<engine::RunNetworks> made;
+};
+
+bool broker_in(engine::Engine& engine, const controllers::RunNetwork& network) {
+  const auto found = engine.find_network(network.id);
+  return found && std::any_of(found->members.begin(), found->members.end(), [&](const auto& m) {
+           return m.second.ipv4 == network.broker_ip;
+         });
+}
+
+}  // namespace
+
+bool in_a_container() {
+  return fs::exists("/.dockerenv") || fs::exists("/run/.containerenv") ||
+         read_or_empty("/proc/self/cgroup").find("docker") != std::string::npos;
+}
+
+controllers::EngineHandle::Parts make_engine_parts(const apis::SandboxEngineSpec& spec,
+                                                   const EnginePartsOptions& options) {
+  const auto lazy = std::make_shared<Lazy>(spec, options);
+  controllers::EngineHandle::Parts parts;
+  parts.engine = lazy->engine;
+  parts.prepare_image = [lazy](const std::string& image, std::stop_token stop) {
+    const engine::Image base = lazy->images.ensure_base(image, stop);
+    return controllers::PreparedImage{lazy->images.ensure_prepared(base.id), base.id};
+  };
+  parts.create_network = [lazy](const engine::NetworkSpec& wanted) {
+    const engine::RunNetwork made =
+        lazy->networks().create(wanted.labels.at(engine::kLabelRun), wanted.labels);
+    return controllers::RunNetwork{made.id, made.name, made.broker_address, made.sandbox_address};
+  };
+  parts.remove_network = [lazy](const controllers::RunNetwork& network) {
+    lazy->engine->remove_network(network.id);
+  };
+  parts.broker_attached = [lazy](const controllers::RunNetwork& network) {
+    return broker_in(*lazy->engine, network);
+  };
+  parts.collect_garbage = [lazy](std::stop_token) {
+    const size_t gone = lazy->images.collect_garbage();
+    std::vector<std::string> notes;
+    if (gone > 0) notes.push_back("removed " + std::to_string(gone) + " outdated images");
+    return notes;
+  };
+  return parts;
+}
+
+}  // namespace umpteenth::umpd
