@@ -10,6 +10,7 @@
 
 #include "apis/lifecycle.h"
 #include "apis/object.h"
+#include "apis/sandbox_engine.h"
 #include "apis/seal.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -20,12 +21,7 @@
 #include "cmd/umpd/data_dir.h"
 #include "cmd/umpd/engine_parts.h"
 #include "cmd/umpd/identity.h"
-#include "controllers/job/controller.h"
-#include "controllers/retention/controller.h"
-#include "controllers/run/controller.h"
-#include "controllers/run/drivers.h"
-#include "controllers/runtime/manager.h"
-#include "controllers/sandbox_engine/controller.h"
+#include "controllers/controllers.h"
 #include "runs/registry.h"
 #include "server/api.h"
 #include "server/kubeconfig.h"
@@ -90,27 +86,13 @@ class Daemon {
         store_(store::open_store(store_options())),
         tokens_(*store_, clock_),
         identity_(load_identity(config, data_.path(), clock_.now())),
-        resolver_(*store_, sealer_, outbound_of(config)),
         broker_(registry_, broker_options()),
         broker_server_(broker_listener(), http::broker_limits(), broker_.site()),
         broker_tcp_(make_broker_tcp()),
-        engines_([this](const apis::SandboxEngineSpec& spec) { return make_parts(spec); }),
-        timer_(clock_),
-        spend_(*store_, clock_),
-        events_(*store_, clock_, "umpd"),
-        services_{*store_, clock_, timer_,  index_, registry_, engines_, resolver_, spend_,
-                  watch_,  events_, data_.instance_id(), agent::run_agent},
-        drivers_(services_, [this](const store::Key& key) { run_ended(key); }),
-        trigger_(*store_, index_, clock_),
-        jobs_(*store_, clock_, index_, trigger_),
-        runs_(services_, drivers_, config.runs.max_concurrent),
-        sandbox_engines_(*store_, clock_, engines_,
-                         [this](const std::string& engine) { return watch_.watched(engine); }),
-        retention_(*store_, clock_, index_),
-        trigger_port_(trigger_),
-        plan_port_(jobs_, runs_),
-        api_(api_deps()),
-        manager_(*store_, clock_) {
+        controllers_(*store_, clock_, registry_, sealer_, controller_options()),
+        trigger_port_(controllers_),
+        plan_port_(controllers_),
+        api_(api_deps()) {
     if (data_.made_key())
       log::warn("made an encryption key: back it up, secrets cannot be opened without it",
                 {{"file", (data_.path() / "encryption.key").string()}});
@@ -135,7 +117,7 @@ class Daemon {
   broker::Options broker_options() {
     broker::Options options;
     options.model = [this](const runs::LiveRun& run, const std::string& which) {
-      return resolver_.model_of(run, which);
+      return controllers_.model_of(run, which);
     };
     return options;
   }
@@ -166,10 +148,21 @@ class Daemon {
   bool sandbox_facing(const http::Endpoint& local) const {
     const auto address = net::parse_address(local.address);
     if (!address) return false;
-    for (const auto& handle : engines_.all())
-      if (const auto pool = net::parse_cidr(handle->spec().subnet_pool))
+    for (const store::RecordPtr& record : store_->list({"sandboxengines", "", 0, ""}).items) {
+      const auto spec = apis::sandbox_engine_spec_from(record->parse().get("spec"));
+      if (const auto pool = net::parse_cidr(spec.subnet_pool))
         if (pool->contains(*address)) return true;
+    }
     return false;
+  }
+
+  controllers::Options controller_options() {
+    controllers::Options options;
+    options.instance = data_.instance_id();
+    options.max_concurrent = config_.runs.max_concurrent;
+    options.outbound = outbound_of(config_);
+    options.make_engine = [this](const apis::SandboxEngineSpec& spec) { return make_parts(spec); };
+    return options;
   }
 
   controllers::EngineHandle::Parts make_parts(const apis::SandboxEngineSpec& spec) {
@@ -190,12 +183,6 @@ class Daemon {
     return deps;
   }
 
-  void run_ended(const store::Key& key) {
-    manager_.poke(controllers::run::kRuns, key);
-    manager_.poke(controllers::run::kAdmission, controllers::run::admission_key());
-  }
-
-  void start_controllers();
   void write_kubeconfig(bool rotate) {
     ensure_kubeconfig(data_.path(), tokens_, identity_, local_url(config_, api_server_->port()), rotate);
   }
@@ -210,39 +197,17 @@ class Daemon {
   server::Tokens tokens_;
   Identity identity_;
   runs::Registry registry_;
-  controllers::run::Resolver resolver_;
   broker::Broker broker_;
   http::Server broker_server_;
   std::unique_ptr<http::Server> broker_tcp_;
-  controllers::Engines engines_;
-  controllers::Timer timer_;
-  controllers::RunIndex index_;
-  controllers::run::Spend spend_;
-  controllers::Events events_;
-  controllers::run::SandboxWatch watch_;
-  controllers::run::Services services_;
-  controllers::run::Drivers drivers_;
-  controllers::job::TriggerService trigger_;
-  controllers::job::JobController jobs_;
-  controllers::run::RunController runs_;
-  controllers::sandbox_engine::SandboxEngineController sandbox_engines_;
-  controllers::retention::RetentionController retention_;
+  controllers::Controllers controllers_;
   TriggerPort trigger_port_;
   PlanPort plan_port_;
   std::atomic<bool> ready_{false};
   server::Api api_;
-  controllers::Manager manager_;
   std::unique_ptr<http::Server> api_server_;
   Time next_renewal_check_{};
 };
-
-void Daemon::start_controllers() {
-  manager_.add(jobs_.controller());
-  for (controllers::Controller& c : runs_.controllers()) manager_.add(std::move(c));
-  manager_.add(sandbox_engines_.controller());
-  manager_.add(retention_.controller());
-  manager_.start();
-}
 
 // Certificates live for months: looked at daily.
 void Daemon::renew_certificate() {
@@ -279,7 +244,7 @@ int Daemon::wait_for_signal() {
 int Daemon::run() {
   broker_server_.start();
   if (broker_tcp_) broker_tcp_->start();
-  start_controllers();
+  controllers_.start();
   http::ListenOn listen;
   listen.host = config_.server.host;
   listen.port = static_cast<int>(config_.server.port);
@@ -297,11 +262,10 @@ int Daemon::run() {
   ready_ = false;
   api_server_->stop(1s);
   // Runs first, while the engine and the store still serve them.
-  const bool drivers_done = drivers_.stop_all(Duration(6'000));
-  const bool controllers_done = manager_.stop(Duration(1'500));
+  const bool done = controllers_.stop(Duration(7'500));
   broker_server_.stop(200ms);
   if (broker_tcp_) broker_tcp_->stop(200ms);
-  if (!drivers_done || !controllers_done) {
+  if (!done) {
     log::warn("some work did not end in time: the next start cleans up after it");
     std::cerr.flush();
     std::_Exit(0);

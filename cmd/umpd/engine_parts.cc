@@ -101,14 +101,11 @@ controllers::EngineHandle::Parts make_engine_parts(const apis::SandboxEngineSpec
     const engine::Image base = lazy->images.ensure_base(image, stop);
     return controllers::PreparedImage{lazy->images.ensure_prepared(base.id), base.id};
   };
-  parts.create_network = [lazy](const engine::NetworkSpec& wanted) {
-    const engine::RunNetwork made =
-        lazy->networks().create(wanted.labels.at(engine::kLabelRun), wanted.labels);
+  parts.create_network = [lazy](const std::string& run_uid, const engine::Labels& labels) {
+    const engine::RunNetwork made = lazy->networks().create(run_uid, labels);
     return controllers::RunNetwork{made.id, made.name, made.broker_address, made.sandbox_address};
   };
-  parts.remove_network = [lazy](const controllers::RunNetwork& network) {
-    lazy->engine->remove_network(network.id);
-  };
+  parts.remove_network = [lazy](const std::string& id) { lazy->engine->remove_network(id); };
   parts.broker_attached = [lazy](const controllers::RunNetwork& network) {
     return broker_in(*lazy->engine, network);
   };
