@@ -7,6 +7,7 @@
 #include "apis/run.h"
 #include "apis/sandbox_engine.h"
 #include "apis/secret.h"
+#include "apis/serve.h"
 #include "apis/workspace.h"
 
 namespace umpteenth::apis {
@@ -22,6 +23,11 @@ const Kind* find_kind(std::string_view plural) {
   for (const Kind* k : kinds())
     if (k->plural == plural) return k;
   return nullptr;
+}
+
+const Kind* find_stored_kind(std::string_view plural) {
+  if (plural == event_kind().plural) return &event_kind();
+  return find_kind(plural);
 }
 
 const Kind* find_kind_by_name(std::string_view kind) {

@@ -60,8 +60,9 @@ struct Kind {
 
 // All kinds, in the order of discovery. Never changes while the program runs.
 const std::vector<const Kind*>& kinds();
-const Kind* find_kind(std::string_view plural);        // null where absent
-const Kind* find_kind_by_name(std::string_view kind);  // "Job"
+const Kind* find_kind(std::string_view plural);         // null where absent
+const Kind* find_stored_kind(std::string_view plural);  // those and core/v1's Event
+const Kind* find_kind_by_name(std::string_view kind);   // "Job"
 const Kind* resolve_kind(
     std::string_view word);  // plural, singular, short name, Kind, with .group or not
 

@@ -99,8 +99,7 @@ auto translated(const Connection& connection, F&& call) {
 Reply Client::send(const std::string& method, const std::string& path, const Params& params,
                    const std::string& body, const std::string& content_type,
                    const std::string& accept) {
-  web_http::http_request request =
-      request_of(connection_, method, uri_of(path, params), accept);
+  web_http::http_request request = request_of(connection_, method, uri_of(path, params), accept);
   if (!body.empty()) request.set_body(body, content_type);
   Reply reply;
   translated(connection_, [&] {
@@ -142,8 +141,7 @@ void Client::stream(const std::string& path, const Params& params, const std::st
 std::string Client::path_of(const apis::Kind& kind, const std::string& ns, const std::string& name,
                             const std::string& subresource) {
   const bool core = kind.kind == "Event" || kind.kind == "Namespace";
-  std::string path =
-      core ? "/api/v1" : "/apis/" + std::string(apis::kGroupVersion);
+  std::string path = core ? "/api/v1" : "/apis/" + std::string(apis::kGroupVersion);
   if (kind.namespaced() && !ns.empty()) path += "/namespaces/" + web::uri::encode_data_string(ns);
   path += "/" + kind.plural;
   if (!name.empty()) path += "/" + web::uri::encode_data_string(name);
@@ -155,16 +153,16 @@ json::Value Client::get(const apis::Kind& kind, const std::string& ns, const std
   return json::parse(send("GET", path_of(kind, ns, name)).body);
 }
 
-json::Value Client::create(const apis::Kind& kind, const std::string& ns,
-                           const json::Value& object, const Params& params) {
+json::Value Client::create(const apis::Kind& kind, const std::string& ns, const json::Value& object,
+                           const Params& params) {
   return json::parse(send("POST", path_of(kind, ns), params, object.dump()).body);
 }
 
 json::Value Client::patch(const apis::Kind& kind, const std::string& ns, const std::string& name,
                           const json::Value& patch, const Params& params) {
-  return json::parse(send("PATCH", path_of(kind, ns, name), params, patch.dump(),
-                          "application/merge-patch+json")
-                         .body);
+  return json::parse(
+      send("PATCH", path_of(kind, ns, name), params, patch.dump(), "application/merge-patch+json")
+          .body);
 }
 
 }  // namespace umpteenth::client

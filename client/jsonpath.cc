@@ -28,8 +28,7 @@ class Template {
 
  private:
   [[noreturn]] void fail(const std::string& why) const {
-    throw Error(Code::bad_request,
-                "jsonpath: " + why + " at character " + std::to_string(at_ + 1));
+    throw Error(Code::bad_request, "jsonpath: " + why + " at character " + std::to_string(at_ + 1));
   }
   bool take(std::string_view word) {
     if (!text_.substr(at_).starts_with(word)) return false;
@@ -166,7 +165,8 @@ class Template {
       }
       if (nodes.size() > kMaxNodes) fail("too many results");
     }
-    if (at_ == begin && nodes == from && (begin == 0 || (text_[begin - 1] != '@' && text_[begin - 1] != '$')))
+    if (at_ == begin && nodes == from &&
+        (begin == 0 || (text_[begin - 1] != '@' && text_[begin - 1] != '$')))
       fail("expected a path");
     return nodes;
   }
@@ -198,8 +198,7 @@ class Template {
 
   std::optional<int64_t> number() {
     int64_t n = 0;
-    const auto [end, error] =
-        std::from_chars(text_.data() + at_, text_.data() + text_.size(), n);
+    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), n);
     if (error != std::errc()) return std::nullopt;
     at_ = static_cast<size_t>(end - text_.data());
     return n;

@@ -50,9 +50,8 @@ std::string kubeconfig_path(const ConnectionFlags& flags) {
     if (std::filesystem::exists(path)) return path.string();
     tried += (tried.empty() ? "" : ", ") + path.string();
   }
-  throw Error(Code::not_found,
-              "no kubeconfig: looked at --kubeconfig, $UMPCONFIG, $KUBECONFIG, " + tried +
-                  "; umpd writes one to DATA/kubeconfig");
+  throw Error(Code::not_found, "no kubeconfig: looked at --kubeconfig, $UMPCONFIG, $KUBECONFIG, " +
+                                   tried + "; umpd writes one to DATA/kubeconfig");
 }
 
 Connection connection_from(const json::Value& config, const std::string& file,
@@ -63,14 +62,13 @@ Connection connection_from(const json::Value& config, const std::string& file,
   const json::Value& context = named(config, "contexts", c.context, "context");
   if (context.is_null())
     throw Error(Code::not_found, file + ": there is no context " + json::quote(c.context));
-  const json::Value& cluster =
-      named(config, "clusters", context.get_string("cluster"), "cluster");
+  const json::Value& cluster = named(config, "clusters", context.get_string("cluster"), "cluster");
   c.user = context.get_string("user");
   const json::Value& user = named(config, "users", c.user, "user");
   c.server = flags.server.empty() ? cluster.get_string("server") : flags.server;
   if (c.server.empty())
-    throw Error(Code::invalid, file + ": the cluster of context " + json::quote(c.context) +
-                                   " names no server");
+    throw Error(Code::invalid,
+                file + ": the cluster of context " + json::quote(c.context) + " names no server");
   c.ca_pem = data_or_file(cluster, "certificate-authority", file);
   c.insecure = cluster.get_bool("insecure-skip-tls-verify");
   c.token = flags.token.empty() ? user.get_string("token") : flags.token;

@@ -8,8 +8,8 @@
 namespace umpteenth::client {
 
 struct Connection {
-  std::string server;     // https://host:port
-  std::string ca_pem;     // "" = the system's authorities
+  std::string server;  // https://host:port
+  std::string ca_pem;  // "" = the system's authorities
   std::string token;
   std::string ns = "default";
   std::string user, context, file;

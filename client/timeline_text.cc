@@ -25,7 +25,10 @@ std::string picked(const json::Value& data, std::initializer_list<std::string_vi
   for (std::string_view key : keys) {
     const json::Value* v = data.find(key);
     if (!v || v->is_null() || (v->is_string() && v->as_string().empty())) continue;
-    text += (text.empty() ? "" : "  ") + one_line(scalar(*v), 160);
+    const std::string shown = key == "durationMs"                        ? "(" + v->dump() + " ms)"
+                              : key == "arguments" && v->find("command") ? scalar(v->get("command"))
+                                                                         : scalar(*v);
+    text += (text.empty() ? "" : "  ") + one_line(shown, 160);
   }
   return text;
 }
@@ -42,15 +45,19 @@ std::string timeline_line(const json::Value& event) {
   else if (type == "tool.call")
     text = picked(data, {"name", "tool", "command", "arguments"});
   else if (type == "tool.result")
-    text = picked(data, {"error", "result", "content", "output"});
+    text = picked(data, {"text", "durationMs"});
   else if (type == "llm.call")
     text = picked(data, {"model", "text", "durationMs"});
   else if (type == "finish")
     text = picked(data, {"status", "summary"});
   else if (type == "script.step" || type == "broker.call")
     text = picked(data, {"name"});
-  else if (type == "sandbox.create" || type == "sandbox.destroy")
-    text = picked(data, {"message", "image", "network", "container", "durationMs"});
+  else if (type == "sandbox.image_wait")
+    text = picked(data, {"image", "durationMs"});
+  else if (type == "sandbox.create")
+    text = picked(data, {"engine", "runtime", "network", "container", "durationMs"});
+  else if (type == "sandbox.destroy")
+    text = picked(data, {"durationMs"});
   else
     text = picked(data, {"message", "text", "name", "reason"});
   if (text.empty()) {

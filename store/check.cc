@@ -73,7 +73,7 @@ class Check {
     const FolderTree tree(reader.commit(*head).tree,
                           [&reader](const Oid& id) { return reader.get(id, "tree"); });
     tree.for_each([&](const Key& key, const FolderTree::File& file) {
-      const apis::Kind* kind = apis::find_kind(key.kind);
+      const apis::Kind* kind = apis::find_stored_kind(key.kind);
       if (!kind || kind->storage != apis::Storage::git) return;
       try {
         if (!seen_.insert(key).second) found(to_string(key) + " has two files");
@@ -99,7 +99,7 @@ class Check {
       } catch (const Error& e) {
         found("umpd.db: " + to_string(row.key) + ": " + e.message());
       }
-      const apis::Kind* kind = apis::find_kind(row.key.kind);
+      const apis::Kind* kind = apis::find_stored_kind(row.key.kind);
       if (kind && kind->storage == apis::Storage::git && !seen_.contains(row.key))
         found("umpd.db: " + to_string(row.key) + " has no file in git");
     });

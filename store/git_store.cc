@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const apis::Kind& kind_of(const Key& key) {
-  if (const apis::Kind* kind = apis::find_kind(key.kind)) return *kind;
+  if (const apis::Kind* kind = apis::find_stored_kind(key.kind)) return *kind;
   throw Error(Code::bad_request, "store: no kind has the plural " + json::quote(key.kind));
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kWatchHistory = 20'000;
 
 bool kept_in_database(const Key& key) {
-  const apis::Kind* kind = apis::find_kind(key.kind);
+  const apis::Kind* kind = apis::find_stored_kind(key.kind);
   return kind && kind->storage == apis::Storage::database;
 }
 

@@ -66,14 +66,14 @@ struct Applied {
 };
 
 Applied apply_one(Invocation& line, const Manifest& m) {
-  client::Params params = write_params(
-      line, line.on("server-side") ? "umpctl" : "kubectl-client-side-apply");
+  client::Params params =
+      write_params(line, line.on("server-side") ? "umpctl" : "kubectl-client-side-apply");
   const bool client_only = line.get("dry-run") == "client";
   if (line.on("server-side")) {
     params.emplace_back("force", line.on("force-conflicts") ? "true" : "false");
     const std::string path = client::Client::path_of(*m.kind, m.ns, m.name);
-    const client::Reply reply = line.client().send("PATCH", path, params, m.object.dump(),
-                                                   "application/apply-patch+yaml");
+    const client::Reply reply =
+        line.client().send("PATCH", path, params, m.object.dump(), "application/apply-patch+yaml");
     return {json::parse(reply.body), "serverside-applied"};
   }
   const auto live = find_live(line, m);
@@ -85,7 +85,8 @@ Applied apply_one(Invocation& line, const Manifest& m) {
   if (patch.empty()) return {*live, "unchanged"};
   if (client_only) return {*live, "configured"};
   json::Value now = line.client().patch(*m.kind, m.ns, m.name, patch, params);
-  const bool same = apis::revision_of(now) == apis::revision_of(*live) && line.get("dry-run") == "none";
+  const bool same =
+      apis::revision_of(now) == apis::revision_of(*live) && line.get("dry-run") == "none";
   return {std::move(now), same ? "unchanged" : "configured"};
 }
 
@@ -176,7 +177,8 @@ int diff_one(Invocation& line, const Manifest& m) {
   if (live && a == b) return 0;
   TempDir folder;
   const std::string name = m.kind->plural + "." + (m.ns.empty() ? "" : m.ns + ".") + m.name;
-  const auto before_file = folder.path() / "LIVE" / name, after_file = folder.path() / "MERGED" / name;
+  const auto before_file = folder.path() / "LIVE" / name,
+             after_file = folder.path() / "MERGED" / name;
   std::filesystem::create_directories(before_file.parent_path());
   std::filesystem::create_directories(after_file.parent_path());
   write_file_durably(before_file, live ? apis::to_yaml(b) : "", 0600);
@@ -188,8 +190,7 @@ int diff_one(Invocation& line, const Manifest& m) {
   process.argv.insert(process.argv.end(), {before_file.string(), after_file.string()});
   process.max_output = 16U << 20;
   const CommandResult result = system_runner().run(process);
-  if (result.exit_code > 1)
-    throw Error(Code::internal, process.argv[0] + " failed: " + result.err);
+  if (result.exit_code > 1) throw Error(Code::internal, process.argv[0] + " failed: " + result.err);
   std::cout << result.out;
   return result.exit_code;
 }
@@ -210,21 +211,32 @@ int diff(Invocation& line) {
 }  // namespace
 
 void add_apply_commands(std::vector<Command>& table) {
-  const Flag validate{"validate", 0, "MODE", "strict, warn or ignore unknown fields", "strict", "strict"};
+  const Flag validate{"validate", 0,       "MODE", "strict, warn or ignore unknown fields",
+                      "strict",   "strict"};
   const Flag manager{"field-manager", 0, "NAME", "the name that the written fields get"};
-  table.push_back({"apply", "-f FILE…", "Declare objects from manifests",
+  table.push_back({"apply",
+                   "-f FILE…",
+                   "Declare objects from manifests",
                    "umpctl apply -f job.yaml\numpctl apply -R -f manifests/\ncat job.yaml | umpctl "
                    "apply -f -\n\nFields that an earlier apply set and the manifest lacks are "
                    "removed; what others set stays.",
-                   {kFileFlag, kRecursiveFlag, kDryRunFlag, validate, manager,
+                   {kFileFlag,
+                    kRecursiveFlag,
+                    kDryRunFlag,
+                    validate,
+                    manager,
                     {"server-side", 0, "", "let the server merge (server-side apply)"},
                     {"force-conflicts", 0, "", "with --server-side: take over fields of others"},
                     kOutputFlag},
                    apply});
-  table.push_back({"diff", "-f FILE…", "Show what apply would change",
-                   "Exit code: 0 no differences, 1 differences, more than 1 an error. The values of "
-                   "secrets are shown as ***.\n$KUBECTL_EXTERNAL_DIFF replaces diff -u -N.",
-                   {kFileFlag, kRecursiveFlag, validate, manager}, diff});
+  table.push_back(
+      {"diff",
+       "-f FILE…",
+       "Show what apply would change",
+       "Exit code: 0 no differences, 1 differences, more than 1 an error. The values of "
+       "secrets are shown as ***.\n$KUBECTL_EXTERNAL_DIFF replaces diff -u -N.",
+       {kFileFlag, kRecursiveFlag, validate, manager},
+       diff});
 }
 
 }  // namespace umpteenth::umpctl

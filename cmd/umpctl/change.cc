@@ -23,11 +23,14 @@ int create(Invocation& line) {
     try {
       const bool client_only = line.get("dry-run") == "client";
       const json::Value made =
-          client_only ? m.object
-                      : line.client().create(*m.kind, m.ns, m.object, write_params(line, "umpctl-create"));
+          client_only
+              ? m.object
+              : line.client().create(*m.kind, m.ns, m.object, write_params(line, "umpctl-create"));
       if (output.form == Output::Form::table)
         std::cout << object_name(*m.kind, apis::name_of(made)) << " created"
-                  << (client_only ? " (dry run)" : line.get("dry-run") == "server" ? " (server dry run)" : "")
+                  << (client_only                       ? " (dry run)"
+                      : line.get("dry-run") == "server" ? " (server dry run)"
+                                                        : "")
                   << "\n";
       else
         print_object(std::cout, output, *m.kind, without_managed_fields(made));
@@ -45,7 +48,8 @@ int replace(Invocation& line) {
     try {
       if (apis::revision_of(m.object) == 0)
         m.object["metadata"].set(
-            "resourceVersion", std::to_string(apis::revision_of(line.client().get(*m.kind, m.ns, m.name))));
+            "resourceVersion",
+            std::to_string(apis::revision_of(line.client().get(*m.kind, m.ns, m.name))));
       line.client().send("PUT", client::Client::path_of(*m.kind, m.ns, m.name),
                          write_params(line, "umpctl-replace"), m.object.dump());
       std::cout << object_name(*m.kind, m.name) << " replaced\n";
@@ -62,7 +66,8 @@ void merge(Invocation& line, const Target& t, const json::Value& patch, const st
   client::Params params = write_params(line, "umpctl");
   const json::Value now = line.client().patch(*t.kind, t.ns, t.name, patch, params);
   std::cout << object_name(*t.kind, t.name) << " " << done
-            << (apis::revision_of(now) == before && line.get("dry-run") != "server" ? " (no change)" : "")
+            << (apis::revision_of(now) == before && line.get("dry-run") != "server" ? " (no change)"
+                                                                                    : "")
             << "\n";
 }
 
@@ -107,7 +112,8 @@ int set_pairs(Invocation& line, const char* field, const char* done) {
                                            old->as_string() + " already; --overwrite changes it");
       wanted.set(key, value);
     }
-    merge(line, t, json::Value::object({{"metadata", json::Value::object({{field, wanted}})}}), done);
+    merge(line, t, json::Value::object({{"metadata", json::Value::object({{field, wanted}})}}),
+          done);
   }
   return kOk;
 }
@@ -136,8 +142,8 @@ std::vector<Target> named_or_selected(Invocation& line) {
       throw Error(Code::bad_request, "name the objects, or say -l LABELS or --all");
     client::Params params;
     if (line.given("selector")) params.emplace_back("labelSelector", line.get("selector"));
-    const json::Value list = json::parse(
-        line.client().send("GET", client::Client::path_of(*t.kind, t.ns), params).body);
+    const json::Value list =
+        json::parse(line.client().send("GET", client::Client::path_of(*t.kind, t.ns), params).body);
     for (const json::Value& item : list.get("items").items())
       found.push_back({t.kind, apis::namespace_of(item), apis::name_of(item)});
   }
@@ -156,10 +162,15 @@ bool gone(Invocation& line, const Target& t, const std::string& uid) {
 int remove(Invocation& line) {
   const std::string cascade = line.get("cascade");
   std::string policy;
-  if (cascade == "background" || cascade == "true") policy = "Background";
-  else if (cascade == "foreground") policy = "Foreground";
-  else if (cascade == "orphan" || cascade == "false") policy = "Orphan";
-  else throw Error(Code::bad_request, "--cascade is \"" + cascade + "\", it must be background, foreground or orphan");
+  if (cascade == "background" || cascade == "true")
+    policy = "Background";
+  else if (cascade == "foreground")
+    policy = "Foreground";
+  else if (cascade == "orphan" || cascade == "false")
+    policy = "Orphan";
+  else
+    throw Error(Code::bad_request,
+                "--cascade is \"" + cascade + "\", it must be background, foreground or orphan");
   json::Value options = json::Value::object({{"propagationPolicy", policy}});
   const std::string dry = line.get("dry-run");
   if (dry == "server") options.set("dryRun", json::Value::array({"All"}));
@@ -170,15 +181,19 @@ int remove(Invocation& line) {
       if (dry != "client") {
         client::Params params;
         if (line.given("cascade")) params.emplace_back("cascade", cascade);
-        const json::Value answer = json::parse(
-            line.client()
-                .send("DELETE", client::Client::path_of(*t.kind, t.ns, t.name), params, options.dump())
-                .body);
+        const json::Value answer =
+            json::parse(line.client()
+                            .send("DELETE", client::Client::path_of(*t.kind, t.ns, t.name), params,
+                                  options.dump())
+                            .body);
         if (answer.get_string("kind") != "Status" && dry == "none")
           waiting.emplace_back(t, apis::uid_of(answer));
       }
       std::cout << object_name(*t.kind, t.name) << " deleted"
-                << (dry == "client" ? " (dry run)" : dry == "server" ? " (server dry run)" : "") << "\n";
+                << (dry == "client"   ? " (dry run)"
+                    : dry == "server" ? " (server dry run)"
+                                      : "")
+                << "\n";
     } catch (const Error& e) {
       if (e.code() == Code::not_found && line.on("ignore-not-found")) continue;
       std::cerr << "error: " << e.message() << "\n";
@@ -193,7 +208,8 @@ int remove(Invocation& line) {
       if (timeout > 0 && Clock::now() > deadline) {
         const json::Value left = line.client().get(*t.kind, t.ns, t.name);
         std::cerr << "error: timed out waiting for " << object_name(*t.kind, t.name)
-                  << " to go; it waits for " << left.at_path({"metadata", "finalizers"}).dump() << "\n";
+                  << " to go; it waits for " << left.at_path({"metadata", "finalizers"}).dump()
+                  << "\n";
         return kError;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -234,12 +250,19 @@ bool fulfilled(const json::Value& object, const std::string& what) {
 
 int wait(Invocation& line) {
   if (!line.given("for"))
-    throw Error(Code::bad_request, "--for is missing: create, delete, condition=NAME[=VALUE] or jsonpath={.path}[=VALUE]");
+    throw Error(
+        Code::bad_request,
+        "--for is missing: create, delete, condition=NAME[=VALUE] or jsonpath={.path}[=VALUE]");
   std::vector<std::string> conditions = line.all("for");
   for (const std::string& c : conditions)
-    if (c != "create" && c != "delete" && !c.starts_with("condition=") && !c.starts_with("jsonpath="))
-      throw Error(Code::bad_request, "--for is \"" + c + "\", it must be create, delete, condition=NAME[=VALUE] or jsonpath={.path}[=VALUE]");
-  const bool until_created = std::find(conditions.begin(), conditions.end(), "create") != conditions.end();
+    if (c != "create" && c != "delete" && !c.starts_with("condition=") &&
+        !c.starts_with("jsonpath="))
+      throw Error(
+          Code::bad_request,
+          "--for is \"" + c +
+              "\", it must be create, delete, condition=NAME[=VALUE] or jsonpath={.path}[=VALUE]");
+  const bool until_created =
+      std::find(conditions.begin(), conditions.end(), "create") != conditions.end();
   const std::vector<Target> wanted = named_or_selected(line);
   if (wanted.empty()) throw Error(Code::not_found, "no matching resources found");
   int64_t timeout = line.milliseconds("timeout");
@@ -262,7 +285,8 @@ int wait(Invocation& line) {
           break;
         }
         if (Clock::now() >= deadline)
-          throw Error(Code::timeout, "timed out waiting for " + c + " on " + object_name(*t.kind, t.name));
+          throw Error(Code::timeout,
+                      "timed out waiting for " + c + " on " + object_name(*t.kind, t.name));
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
       }
   return kOk;
@@ -272,38 +296,78 @@ int wait(Invocation& line) {
 
 void add_change_commands(std::vector<Command>& table) {
   const Flag overwrite{"overwrite", 0, "", "change values that are set already"};
-  const Flag validate{"validate", 0, "MODE", "strict, warn or ignore unknown fields", "strict", "strict"};
+  const Flag validate{"validate", 0,       "MODE", "strict, warn or ignore unknown fields",
+                      "strict",   "strict"};
   const Flag all{"all", 0, "", "all of the kind in the workspace"};
-  table.push_back({"create", "-f FILE…", "Create objects that do not exist yet", "",
-                   {kFileFlag, kRecursiveFlag, kDryRunFlag, validate, kOutputFlag}, create});
-  table.push_back({"replace", "-f FILE…", "Replace objects by what the files say", "",
-                   {kFileFlag, kRecursiveFlag, kDryRunFlag, validate}, replace});
-  table.push_back({"patch", "TYPE NAME -p PATCH", "Change fields of an object",
+  table.push_back({"create",
+                   "-f FILE…",
+                   "Create objects that do not exist yet",
+                   "",
+                   {kFileFlag, kRecursiveFlag, kDryRunFlag, validate, kOutputFlag},
+                   create});
+  table.push_back({"replace",
+                   "-f FILE…",
+                   "Replace objects by what the files say",
+                   "",
+                   {kFileFlag, kRecursiveFlag, kDryRunFlag, validate},
+                   replace});
+  table.push_back({"patch",
+                   "TYPE NAME -p PATCH",
+                   "Change fields of an object",
                    "umpctl patch job hello -p '{\"spec\":{\"suspend\":true}}'",
-                   {{"patch", 'p', "PATCH", "JSON or YAML"}, {"type", 0, "TYPE", "merge or json", "merge"}, kDryRunFlag},
+                   {{"patch", 'p', "PATCH", "JSON or YAML"},
+                    {"type", 0, "TYPE", "merge or json", "merge"},
+                    kDryRunFlag},
                    patch});
-  table.push_back({"label", "TYPE NAME KEY=VALUE… KEY-…", "Set or remove labels", "", {overwrite, kDryRunFlag},
+  table.push_back({"label",
+                   "TYPE NAME KEY=VALUE… KEY-…",
+                   "Set or remove labels",
+                   "",
+                   {overwrite, kDryRunFlag},
                    [](Invocation& line) { return set_pairs(line, "labels", "labeled"); }});
-  table.push_back({"annotate", "TYPE NAME KEY=VALUE… KEY-…", "Set or remove annotations", "", {overwrite, kDryRunFlag},
+  table.push_back({"annotate",
+                   "TYPE NAME KEY=VALUE… KEY-…",
+                   "Set or remove annotations",
+                   "",
+                   {overwrite, kDryRunFlag},
                    [](Invocation& line) { return set_pairs(line, "annotations", "annotated"); }});
-  table.push_back({"suspend", "TYPE NAME…", "Let schedule and webhook of a job start nothing", "", {},
+  table.push_back({"suspend",
+                   "TYPE NAME…",
+                   "Let schedule and webhook of a job start nothing",
+                   "",
+                   {},
                    [](Invocation& line) { return set_suspended(line, true); }});
-  table.push_back({"resume", "TYPE NAME…", "End a suspension", "", {},
-                   [](Invocation& line) { return set_suspended(line, false); }});
-  table.push_back({"delete", "TYPE NAME… | -f FILE… | TYPE -l LABELS", "Delete objects",
+  table.push_back({"resume", "TYPE NAME…", "End a suspension", "", {}, [](Invocation& line) {
+                     return set_suspended(line, false);
+                   }});
+  table.push_back({"delete",
+                   "TYPE NAME… | -f FILE… | TYPE -l LABELS",
+                   "Delete objects",
                    "Waits until finalizers are done; --wait=false does not.",
-                   {kFileFlag, kRecursiveFlag, kSelectorFlag, all,
-                    {"cascade", 0, "HOW", "background, foreground or orphan; for a workspace: also what is in it", "background", "background"},
+                   {kFileFlag,
+                    kRecursiveFlag,
+                    kSelectorFlag,
+                    all,
+                    {"cascade", 0, "HOW",
+                     "background, foreground or orphan; for a workspace: also what is in it",
+                     "background", "background"},
                     {"wait", 0, "", "wait until they are gone", "true"},
                     {"timeout", 0, "DURATION", "how long to wait, 0 = for ever", "0"},
-                    {"ignore-not-found", 0, "", "not there is no error"}, kDryRunFlag},
+                    {"ignore-not-found", 0, "", "not there is no error"},
+                    kDryRunFlag},
                    remove});
-  table.push_back({"wait", "TYPE NAME --for=…", "Wait until objects are as said",
-                   "umpctl wait run/hello-abc --for=jsonpath={.status.phase}=Succeeded --timeout=2m\n"
-                   "umpctl wait job hello --for=condition=Ready",
-                   {{"for", 0, "WHAT", "create, delete, condition=NAME[=VALUE] or jsonpath={.path}[=VALUE]"},
-                    {"timeout", 0, "DURATION", "how long", "30s"}, kFileFlag, kSelectorFlag, all},
-                   wait});
+  table.push_back(
+      {"wait",
+       "TYPE NAME --for=…",
+       "Wait until objects are as said",
+       "umpctl wait run/hello-abc --for=jsonpath={.status.phase}=Succeeded --timeout=2m\n"
+       "umpctl wait job hello --for=condition=Ready",
+       {{"for", 0, "WHAT", "create, delete, condition=NAME[=VALUE] or jsonpath={.path}[=VALUE]"},
+        {"timeout", 0, "DURATION", "how long", "30s"},
+        kFileFlag,
+        kSelectorFlag,
+        all},
+       wait});
 }
 
 }  // namespace umpteenth::umpctl

@@ -83,7 +83,8 @@ Invocation parse(const Command& command, const std::vector<std::string>& words) 
     bool has_value = false;
     if (word[1] == '-') {
       const size_t equals = word.find('=');
-      flag = find_flag(command, std::string_view(word).substr(2, equals == std::string::npos ? equals : equals - 2));
+      flag = find_flag(command, std::string_view(word).substr(
+                                    2, equals == std::string::npos ? equals : equals - 2));
       if (!flag) throw usage_error(command, "unknown flag " + word.substr(0, equals));
       if ((has_value = equals != std::string::npos)) value = word.substr(equals + 1);
     } else {
@@ -106,8 +107,8 @@ Invocation parse(const Command& command, const std::vector<std::string>& words) 
     }
     if (flag->value.empty()) {
       if (has_value && value != "true" && value != "false")
-        throw usage_error(command, "--" + flag->name + " is \"" + value +
-                                       "\", it must be true or false");
+        throw usage_error(command,
+                          "--" + flag->name + " is \"" + value + "\", it must be true or false");
       line.values.emplace(flag->name, has_value ? value : "true");
       continue;
     }
@@ -144,8 +145,8 @@ int64_t Invocation::integer(std::string_view flag) const {
   int64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (error != std::errc() || end != text.data() + text.size())
-    throw Error(Code::bad_request, "--" + std::string(flag) + " is \"" + text +
-                                       "\", it must be a whole number");
+    throw Error(Code::bad_request,
+                "--" + std::string(flag) + " is \"" + text + "\", it must be a whole number");
   return n;
 }
 
@@ -188,9 +189,7 @@ client::ConnectionFlags Invocation::connection_flags() const {
 client::Client& Invocation::client() {
   if (!client_) {
     client_ = std::make_unique<client::Client>(client::load_connection(connection_flags()));
-    client_->on_warning = [](const std::string& text) {
-      std::cerr << "Warning: " << text << "\n";
-    };
+    client_->on_warning = [](const std::string& text) { std::cerr << "Warning: " << text << "\n"; };
   }
   return *client_;
 }
@@ -232,8 +231,9 @@ std::string help_text() {
     line.resize(std::max<size_t>(line.size() + 2, 18), ' ');
     text += line + c.summary + "\n";
   }
-  text += "\n'umpctl COMMAND --help' has flags and examples. What Kubernetes has and umpctl lacks: use "
-          "kubectl\nwith the same kubeconfig.\n";
+  text +=
+      "\n'umpctl COMMAND --help' has flags and examples. What Kubernetes has and umpctl lacks: use "
+      "kubectl\nwith the same kubeconfig.\n";
   return text;
 }
 

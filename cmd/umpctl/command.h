@@ -13,12 +13,12 @@
 namespace umpteenth::umpctl {
 
 struct Flag {
-  std::string name;        // without dashes
-  char letter = 0;         // short form, 0 = none
-  std::string value;       // placeholder of its value, "" = a switch
+  std::string name;   // without dashes
+  char letter = 0;    // short form, 0 = none
+  std::string value;  // placeholder of its value, "" = a switch
   std::string help;
   std::string fallback = {};
-  std::string bare = {};   // what a value flag means when given without one (--dry-run)
+  std::string bare = {};  // what a value flag means when given without one (--dry-run)
 };
 
 class Invocation {  // the parsed line
@@ -45,7 +45,7 @@ struct Command {
   std::string name;       // may have two words: "auth can-i"
   std::string arguments;  // as in the usage line
   std::string summary;
-  std::string detail;     // examples and what to know
+  std::string detail;  // examples and what to know
   std::vector<Flag> flags;
   std::function<int(Invocation&)> run;
 };

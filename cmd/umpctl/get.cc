@@ -21,7 +21,8 @@ constexpr char kTable[] = "application/json;as=Table;v=v1;g=meta.k8s.io,applicat
 client::Params selector_params(Invocation& line) {
   client::Params params;
   if (line.given("selector")) params.emplace_back("labelSelector", line.get("selector"));
-  if (line.given("field-selector")) params.emplace_back("fieldSelector", line.get("field-selector"));
+  if (line.given("field-selector"))
+    params.emplace_back("fieldSelector", line.get("field-selector"));
   return params;
 }
 
@@ -32,9 +33,11 @@ json::Value list_all(Invocation& line, const Target& t, client::Params params,
   json::Value all;
   for (std::string next;;) {
     client::Params page_params = params;
-    if (t.name.empty()) page_params.emplace_back("limit", line.given("chunk-size") ? line.get("chunk-size") : "500");
+    if (t.name.empty())
+      page_params.emplace_back("limit", line.given("chunk-size") ? line.get("chunk-size") : "500");
     if (!next.empty()) page_params.emplace_back("continue", next);
-    json::Value page = json::parse(line.client().send("GET", path, page_params, "", "", accept).body);
+    json::Value page =
+        json::parse(line.client().send("GET", path, page_params, "", "", accept).body);
     next = page.at_path({"metadata", "continue"}).is_string()
                ? page.at_path({"metadata", "continue"}).as_string()
                : "";
@@ -51,7 +54,9 @@ void sort_rows(json::Value& table, std::string path) {
   if (!path.starts_with("{")) path = "{" + path + "}";
   json::Value* rows = table.find("rows");
   if (!rows || !rows->is_array()) return;
-  const auto key = [&](const json::Value& row) { return client::jsonpath(path, row.get("object")); };
+  const auto key = [&](const json::Value& row) {
+    return client::jsonpath(path, row.get("object"));
+  };
   std::stable_sort(rows->items().begin(), rows->items().end(),
                    [&](const json::Value& a, const json::Value& b) { return key(a) < key(b); });
 }
@@ -77,19 +82,19 @@ struct Watch {
     const bool table = output.form == Output::Form::table || output.form == Output::Form::wide;
     for (;;) {
       client::Params params = selector_params(line);
-      if (!target.name.empty()) params.emplace_back("fieldSelector", "metadata.name=" + target.name);
+      if (!target.name.empty())
+        params.emplace_back("fieldSelector", "metadata.name=" + target.name);
       params.emplace_back("watch", "true");
       params.emplace_back("resourceVersion", revision);
       params.emplace_back("allowWatchBookmarks", "true");
-      line.client().stream(
-          client::Client::path_of(*target.kind, target.ns), params,
-          table ? kTable : "application/json", [&](std::string_view text) {
-            if (text.empty()) return true;
-            const json::Value event = json::parse(text);
-            show(event, table, revision);
-            std::cout.flush();
-            return std::cout.good();
-          });
+      line.client().stream(client::Client::path_of(*target.kind, target.ns), params,
+                           table ? kTable : "application/json", [&](std::string_view text) {
+                             if (text.empty()) return true;
+                             const json::Value event = json::parse(text);
+                             show(event, table, revision);
+                             std::cout.flush();
+                             return std::cout.good();
+                           });
       if (!std::cout.good()) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the stream ended: go on there
     }
@@ -101,8 +106,7 @@ struct Watch {
     if (type == "ERROR")
       throw Error(Code::expired, object.get_string("message", "the watch failed"));
     const json::Value& rows = object.get("rows");
-    const json::Value& meta_of =
-        table && rows.size() > 0 ? rows.items()[0].get("object") : object;
+    const json::Value& meta_of = table && rows.size() > 0 ? rows.items()[0].get("object") : object;
     const std::string at = meta_of.at_path({"metadata", "resourceVersion"}).is_string()
                                ? meta_of.at_path({"metadata", "resourceVersion"}).as_string()
                                : "";
@@ -125,7 +129,8 @@ bool get_tables(Invocation& line, const Output& output, const std::vector<Target
     options.headers = !line.on("no-headers");
     options.show_namespace = line.on("all-namespaces") && first.kind->namespaced();
     options.show_labels = line.on("show-labels");
-    for (const std::string& label : line.all("label-columns")) options.label_columns.push_back(label);
+    for (const std::string& label : line.all("label-columns"))
+      options.label_columns.push_back(label);
     options.show_kind = several || line.on("show-kind");
     options.kind_prefix = object_name(*first.kind, "");
     TablePrinter printer(options);
@@ -170,9 +175,9 @@ bool get_objects(Invocation& line, const Output& output, const std::vector<Targe
   const bool single = wanted.size() == 1 && !wanted[0].name.empty();
   for (const Target& t : wanted) {
     try {
-      json::Value got =
-          t.name.empty() ? list_all(line, t, selector_params(line), "application/json", "items")
-                         : line.client().get(*t.kind, t.ns, t.name);
+      json::Value got = t.name.empty()
+                            ? list_all(line, t, selector_params(line), "application/json", "items")
+                            : line.client().get(*t.kind, t.ns, t.name);
       if (const json::Value& rv = got.at_path({"metadata", "resourceVersion"}); rv.is_string())
         revision = rv.as_string();
       if (!line.on("show-managed-fields")) got = without_managed_fields(std::move(got));
@@ -302,7 +307,8 @@ void describe_value(const json::Value& v, int indent, std::ostream& out) {
         std::ostringstream text;
         describe_member(title(m.key), m.value, indent + 2, text);
         std::string shown = text.str();
-        if (first && shown.size() > static_cast<size_t>(indent)) shown[static_cast<size_t>(indent)] = '-';
+        if (first && shown.size() > static_cast<size_t>(indent))
+          shown[static_cast<size_t>(indent)] = '-';
         out << shown;
         first = false;
       }
@@ -337,7 +343,8 @@ void describe_one(Invocation& line, const Target& t, const json::Value& object) 
   describe_member("Name", apis::name_of(object), 0, std::cout);
   if (!t.ns.empty()) describe_member("Workspace", apis::namespace_of(object), 0, std::cout);
   const json::Value& metadata = object.get("metadata");
-  if (metadata.get("labels").size() > 0) describe_member("Labels", metadata.get("labels"), 0, std::cout);
+  if (metadata.get("labels").size() > 0)
+    describe_member("Labels", metadata.get("labels"), 0, std::cout);
   json::Value annotations = metadata.get("annotations");
   annotations.erase(apis::kLastApplied);
   if (annotations.size() > 0) describe_member("Annotations", annotations, 0, std::cout);
@@ -365,7 +372,8 @@ int describe(Invocation& line) {
       }
     }
     if (objects.empty()) {  // all, or those whose name begins so
-      json::Value list = list_all(line, {t.kind, t.ns, ""}, selector_params(line), "application/json", "items");
+      json::Value list =
+          list_all(line, {t.kind, t.ns, ""}, selector_params(line), "application/json", "items");
       for (json::Value& item : list["items"].items())
         if (apis::name_of(item).starts_with(t.name)) objects.push_back(std::move(item));
       if (objects.empty() && !t.name.empty())
@@ -385,23 +393,36 @@ int describe(Invocation& line) {
 
 void add_get_commands(std::vector<Command>& table) {
   table.push_back(
-      {"get", "TYPE [NAME…] | TYPE/NAME…", "Show objects",
-       "umpctl get jobs\numpctl get runs -w -l umpteenth.dev/job=hello\numpctl get job/hello -o yaml\n"
+      {"get",
+       "TYPE [NAME…] | TYPE/NAME…",
+       "Show objects",
+       "umpctl get jobs\numpctl get runs -w -l umpteenth.dev/job=hello\numpctl get job/hello -o "
+       "yaml\n"
        "umpctl get runs --field-selector status.phase=Failed -A",
-       {kOutputFlag, {"watch", 'w', "", "go on showing changes"},
-        {"watch-only", 0, "", "show changes only"}, kSelectorFlag, kFieldSelectorFlag,
-        kAllNamespacesFlag, {"sort-by", 0, "JSONPATH", "sort by that field"},
-        {"no-headers", 0, "", "no column heads"}, {"show-labels", 0, "", "a column of labels"},
+       {kOutputFlag,
+        {"watch", 'w', "", "go on showing changes"},
+        {"watch-only", 0, "", "show changes only"},
+        kSelectorFlag,
+        kFieldSelectorFlag,
+        kAllNamespacesFlag,
+        {"sort-by", 0, "JSONPATH", "sort by that field"},
+        {"no-headers", 0, "", "no column heads"},
+        {"show-labels", 0, "", "a column of labels"},
         {"label-columns", 'L', "LABEL", "a column of that label"},
         {"show-kind", 0, "", "the kind before the name"},
         {"ignore-not-found", 0, "", "nothing found is no error"},
         {"show-managed-fields", 0, "", "with -o json and yaml: metadata.managedFields too"},
         {"chunk-size", 0, "N", "objects a request", "500"},
         {"at", 0, "REVISION", "one object as of that revision (its spec)"},
-        {"raw", 0, "PATH", "the bytes of any path of the API"}, kFileFlag, kRecursiveFlag},
+        {"raw", 0, "PATH", "the bytes of any path of the API"},
+        kFileFlag,
+        kRecursiveFlag},
        get});
-  table.push_back({"describe", "TYPE [NAME] | TYPE/NAME", "Show an object with its events",
-                   "A NAME that no object has matches those that begin so.", {kSelectorFlag},
+  table.push_back({"describe",
+                   "TYPE [NAME] | TYPE/NAME",
+                   "Show an object with its events",
+                   "A NAME that no object has matches those that begin so.",
+                   {kSelectorFlag},
                    describe});
 }
 

@@ -30,9 +30,10 @@ int history(Invocation& line) {
   for (const json::Value& r : list.get("items").items()) {
     const json::Value& revision = r.get("revision");
     table["rows"].push_back(json::Value::object(
-        {{"cells", json::Value::array({revision.is_string() ? revision.as_string() : revision.dump(),
-                                       r.get_string("commit").substr(0, 12), r.get_string("time"),
-                                       r.get_string("actor"), r.get_string("message")})}}));
+        {{"cells",
+          json::Value::array({revision.is_string() ? revision.as_string() : revision.dump(),
+                              r.get_string("commit").substr(0, 12), r.get_string("time"),
+                              r.get_string("actor"), r.get_string("message")})}}));
   }
   TablePrinter({}).print(std::cout, table);
   return kOk;
@@ -50,13 +51,14 @@ int rollback(Invocation& line) {
     if (const json::Value* old = then.get("metadata").find(key)) now["metadata"].set(key, *old);
   }
   const uint64_t before = apis::revision_of(now);
-  const json::Value made = json::parse(
-      line.client()
-          .send("PUT", client::Client::path_of(*t.kind, t.ns, t.name),
-                write_params(line, "umpctl-rollback"), now.dump())
-          .body);
+  const json::Value made =
+      json::parse(line.client()
+                      .send("PUT", client::Client::path_of(*t.kind, t.ns, t.name),
+                            write_params(line, "umpctl-rollback"), now.dump())
+                      .body);
   std::cout << object_name(*t.kind, t.name)
-            << (apis::revision_of(made) == before ? " unchanged" : " rolled back to " + line.get("to"))
+            << (apis::revision_of(made) == before ? " unchanged"
+                                                  : " rolled back to " + line.get("to"))
             << "\n";
   return kOk;
 }
@@ -64,12 +66,20 @@ int rollback(Invocation& line) {
 }  // namespace
 
 void add_history_commands(std::vector<Command>& table) {
-  table.push_back({"history", "TYPE NAME", "List the commits that changed an object", "",
-                   {{"limit", 0, "N", "how many", "50"}, kOutputFlag}, history});
-  table.push_back({"rollback", "TYPE NAME --to REVISION", "Declare an object again as it was",
-                   "umpctl rollback job hello --to 42\n\nREVISION is a number or a commit of umpctl "
-                   "history. It is a new change: nothing is lost.",
-                   {{"to", 0, "REVISION", "the revision or commit"}, kDryRunFlag}, rollback});
+  table.push_back({"history",
+                   "TYPE NAME",
+                   "List the commits that changed an object",
+                   "",
+                   {{"limit", 0, "N", "how many", "50"}, kOutputFlag},
+                   history});
+  table.push_back(
+      {"rollback",
+       "TYPE NAME --to REVISION",
+       "Declare an object again as it was",
+       "umpctl rollback job hello --to 42\n\nREVISION is a number or a commit of umpctl "
+       "history. It is a new change: nothing is lost.",
+       {{"to", 0, "REVISION", "the revision or commit"}, kDryRunFlag},
+       rollback});
 }
 
 }  // namespace umpteenth::umpctl

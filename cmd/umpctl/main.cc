@@ -9,10 +9,9 @@ namespace umpteenth::umpctl {
 namespace {
 
 // kubectl's words for commands that umpctl leaves to it.
-constexpr std::string_view kKubectlOnly[] = {"exec",    "cp",      "port-forward", "attach",
-                                             "debug",   "proxy",   "scale",        "rollout",
-                                             "set",     "expose",  "autoscale",    "kustomize",
-                                             "plugin",  "certificate", "taint",    "drain"};
+constexpr std::string_view kKubectlOnly[] = {
+    "exec", "cp",     "port-forward", "attach",    "debug",  "proxy",       "scale", "rollout",
+    "set",  "expose", "autoscale",    "kustomize", "plugin", "certificate", "taint", "drain"};
 
 std::string reason_of(const Error& e) {
   const std::string_view reason = status_reason(e.code());

@@ -106,10 +106,18 @@ json::Value without_managed_fields(json::Value object) {
 void print_object(std::ostream& out, const Output& output, const apis::Kind& kind,
                   const json::Value& object) {
   switch (output.form) {
-    case Output::Form::json: out << object.dump_pretty() << "\n"; break;
-    case Output::Form::yaml: out << apis::to_yaml(object); break;
-    case Output::Form::jsonpath: out << client::jsonpath(output.argument, object); break;
-    case Output::Form::custom_columns: print_custom_columns(out, output.argument, object); break;
+    case Output::Form::json:
+      out << object.dump_pretty() << "\n";
+      break;
+    case Output::Form::yaml:
+      out << apis::to_yaml(object);
+      break;
+    case Output::Form::jsonpath:
+      out << client::jsonpath(output.argument, object);
+      break;
+    case Output::Form::custom_columns:
+      print_custom_columns(out, output.argument, object);
+      break;
     default:
       if (const json::Value* items = object.find("items")) {
         for (const json::Value& item : items->items())
@@ -134,7 +142,8 @@ void TablePrinter::print(std::ostream& out, const json::Value& table) {
     if (options_.show_namespace) head.push_back("NAMESPACE");
     for (size_t i : shown) head.push_back(upper(columns_.items()[i].get_string("name")));
     for (const std::string& label : options_.label_columns)
-      head.push_back(upper(label.substr(label.rfind('/') == std::string::npos ? 0 : label.rfind('/') + 1)));
+      head.push_back(
+          upper(label.substr(label.rfind('/') == std::string::npos ? 0 : label.rfind('/') + 1)));
     if (options_.show_labels) head.push_back("LABELS");
     lines.push_back(head);
   }

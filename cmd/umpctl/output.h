@@ -16,7 +16,8 @@ struct Output {  // of -o
 };
 Output parse_output(const std::string& text);  // Error(bad_request) names the forms
 
-std::string object_name(const apis::Kind& kind, const std::string& name);  // job.umpteenth.dev/hello
+std::string object_name(const apis::Kind& kind,
+                        const std::string& name);  // job.umpteenth.dev/hello
 
 // An object or a list in any form but a table.
 void print_object(std::ostream& out, const Output& output, const apis::Kind& kind,
@@ -26,7 +27,8 @@ void print_object(std::ostream& out, const Output& output, const apis::Kind& kin
 class TablePrinter {
  public:
   struct Options {
-    bool wide = false, headers = true, show_namespace = false, show_labels = false, show_kind = false;
+    bool wide = false, headers = true, show_namespace = false, show_labels = false,
+         show_kind = false;
     std::vector<std::string> label_columns;
     std::string kind_prefix;  // job.umpteenth.dev/, with show_kind
   };

@@ -15,13 +15,18 @@ namespace umpteenth::umpctl {
 
 namespace fs = std::filesystem;
 
-const Flag kFileFlag{"filename", 'f', "FILE", "a manifest, a folder of them, or - for standard input"};
+const Flag kFileFlag{"filename", 'f', "FILE",
+                     "a manifest, a folder of them, or - for standard input"};
 const Flag kRecursiveFlag{"recursive", 'R', "", "with -f FOLDER: folders below it too"};
-const Flag kSelectorFlag{"selector", 'l', "LABELS", "only objects with these labels: a=b,c!=d,e in (f,g),!h"};
-const Flag kFieldSelectorFlag{"field-selector", 0, "FIELDS", "only objects with these fields: status.phase=Failed"};
+const Flag kSelectorFlag{"selector", 'l', "LABELS",
+                         "only objects with these labels: a=b,c!=d,e in (f,g),!h"};
+const Flag kFieldSelectorFlag{"field-selector", 0, "FIELDS",
+                              "only objects with these fields: status.phase=Failed"};
 const Flag kAllNamespacesFlag{"all-namespaces", 'A', "", "of all workspaces"};
-const Flag kOutputFlag{"output", 'o', "FORM", "json, yaml, name, wide, jsonpath=… or custom-columns=…"};
-const Flag kDryRunFlag{"dry-run", 0, "MODE", "none, client or server: say what would be done", "none", "client"};
+const Flag kOutputFlag{"output", 'o', "FORM",
+                       "json, yaml, name, wide, jsonpath=… or custom-columns=…"};
+const Flag kDryRunFlag{"dry-run", 0,       "MODE", "none, client or server: say what would be done",
+                       "none",    "client"};
 
 const apis::Kind& kind_of_word(const std::string& word) {
   if (word == "ev" || word == "event" || word == "events") return apis::event_kind();
@@ -35,7 +40,8 @@ const apis::Kind& kind_of_word(const std::string& word) {
 std::vector<Target> targets(Invocation& line, size_t from) {
   std::vector<Target> found;
   const std::vector<std::string>& words = line.arguments;
-  if (words.size() <= from) throw Error(Code::bad_request, "name what: TYPE, TYPE NAME or TYPE/NAME");
+  if (words.size() <= from)
+    throw Error(Code::bad_request, "name what: TYPE, TYPE NAME or TYPE/NAME");
   const auto add = [&](const std::string& type, const std::string& name) {
     const apis::Kind& kind = kind_of_word(type);
     found.push_back({&kind, kind.namespaced() ? line.ns() : "", name});
@@ -84,9 +90,10 @@ void add_object(Invocation& line, json::Value object, const std::string& source,
                 std::vector<Manifest>& found) {
   if (object.is_null()) return;
   if (!object.is_object())
-    throw Error(Code::bad_request, source + ": a manifest must be a mapping, this is " +
-                                       object.type_name());
-  const std::string kind_name = object.get_string("kind"), version = object.get_string("apiVersion");
+    throw Error(Code::bad_request,
+                source + ": a manifest must be a mapping, this is " + object.type_name());
+  const std::string kind_name = object.get_string("kind"),
+                    version = object.get_string("apiVersion");
   if (kind_name.ends_with("List") && object.find("items")) {
     for (json::Value& item : object["items"].items())
       add_object(line, std::move(item), source, found);
@@ -158,25 +165,33 @@ std::vector<Manifest> manifests(Invocation& line) {
       add_text(line, read_file(file, 16U << 20), file.string(), found);
   }
   if (found.empty())
-    throw Error(Code::bad_request, line.given("filename") ? "no objects in what -f named"
-                                                          : "name manifests with -f");
+    throw Error(Code::bad_request,
+                line.given("filename") ? "no objects in what -f named" : "name manifests with -f");
   return found;
 }
 
 client::Params write_params(Invocation& line, const std::string& manager) {
-  client::Params params{{"fieldManager", line.given("field-manager") ? line.get("field-manager") : manager},
-                        {"fieldValidation", "Strict"}};
+  client::Params params{
+      {"fieldManager", line.given("field-manager") ? line.get("field-manager") : manager},
+      {"fieldValidation", "Strict"}};
   if (line.given("validate")) {
     const std::string mode = line.get("validate");
-    if (mode == "strict" || mode == "true") params.back().second = "Strict";
-    else if (mode == "warn") params.back().second = "Warn";
-    else if (mode == "ignore" || mode == "false") params.back().second = "Ignore";
-    else throw Error(Code::bad_request, "--validate is \"" + mode + "\", it must be strict, warn or ignore");
+    if (mode == "strict" || mode == "true")
+      params.back().second = "Strict";
+    else if (mode == "warn")
+      params.back().second = "Warn";
+    else if (mode == "ignore" || mode == "false")
+      params.back().second = "Ignore";
+    else
+      throw Error(Code::bad_request,
+                  "--validate is \"" + mode + "\", it must be strict, warn or ignore");
   }
   const std::string dry = line.get("dry-run");
-  if (dry == "server") params.emplace_back("dryRun", "All");
+  if (dry == "server")
+    params.emplace_back("dryRun", "All");
   else if (dry != "none" && dry != "client" && !dry.empty())
-    throw Error(Code::bad_request, "--dry-run is \"" + dry + "\", it must be none, client or server");
+    throw Error(Code::bad_request,
+                "--dry-run is \"" + dry + "\", it must be none, client or server");
   return params;
 }
 

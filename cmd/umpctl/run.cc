@@ -33,11 +33,11 @@ std::string run_name(Invocation& line, const std::string& word) {
   const std::string name = word.substr(slash + 1);
   if (kind.kind == "Run") return name;
   if (kind.kind != "Job") throw Error(Code::bad_request, "\"" + word + "\" is neither run nor job");
-  const json::Value list = json::parse(
-      line.client()
-          .send("GET", client::Client::path_of(apis::run_kind(), line.ns()),
-                {{"labelSelector", std::string(apis::kJobLabel) + "=" + name}})
-          .body);
+  const json::Value list =
+      json::parse(line.client()
+                      .send("GET", client::Client::path_of(apis::run_kind(), line.ns()),
+                            {{"labelSelector", std::string(apis::kJobLabel) + "=" + name}})
+                      .body);
   const json::Value* newest = nullptr;
   for (const json::Value& run : list.get("items").items())
     if (!newest || apis::created_at(run) > apis::created_at(*newest) ||
@@ -62,8 +62,7 @@ apis::Phase phase_of(const json::Value& run) {
 // Shows the timeline until the run has ended; the run as it ended.
 json::Value follow(Invocation& line, const std::string& name, bool as_json) {
   int64_t after = 0;
-  const std::string path =
-      client::Client::path_of(apis::run_kind(), line.ns(), name, "timeline");
+  const std::string path = client::Client::path_of(apis::run_kind(), line.ns(), name, "timeline");
   for (;;) {
     const json::Value run = line.client().get(apis::run_kind(), line.ns(), name);
     const bool ended = apis::terminal(phase_of(run));
@@ -124,8 +123,8 @@ int run(Invocation& line) {
     }
   }
   if (line.given("instructions")) body.set("instructions", line.get("instructions"));
-  const std::string path = "/apis/" + std::string(apis::kGroupVersion) + "/namespaces/" + line.ns() +
-                           "/jobs/" + job + "/run";
+  const std::string path = "/apis/" + std::string(apis::kGroupVersion) + "/namespaces/" +
+                           line.ns() + "/jobs/" + job + "/run";
   const json::Value made = json::parse(line.client().send("POST", path, {}, body.dump()).body);
   const std::string name = apis::name_of(made);
   const Output output = parse_output(line.get("output"));
@@ -155,9 +154,10 @@ int cancel(Invocation& line) {
   if (line.arguments.empty()) throw Error(Code::bad_request, "name a run: umpctl cancel run/NAME");
   for (const std::string& word : line.arguments) {
     const std::string name = run_name(line, word);
-    line.client().patch(apis::run_kind(), line.ns(), name,
-                        json::Value::object({{"spec", json::Value::object({{"cancelRequested", true}})}}),
-                        {{"fieldManager", "umpctl"}});
+    line.client().patch(
+        apis::run_kind(), line.ns(), name,
+        json::Value::object({{"spec", json::Value::object({{"cancelRequested", true}})}}),
+        {{"fieldManager", "umpctl"}});
     std::cout << "run.umpteenth.dev/" << name << " cancel requested\n";
   }
   return kOk;
@@ -170,8 +170,8 @@ int retry(Invocation& line) {
   json::Value body = json::Value::object({{"trigger", "Retry"}});
   if (const json::Value* input = old.find("input")) body.set("input", *input);
   if (const json::Value* text = old.find("instructions")) body.set("instructions", *text);
-  const std::string path = "/apis/" + std::string(apis::kGroupVersion) + "/namespaces/" + line.ns() +
-                           "/jobs/" + old.get_string("job") + "/run";
+  const std::string path = "/apis/" + std::string(apis::kGroupVersion) + "/namespaces/" +
+                           line.ns() + "/jobs/" + old.get_string("job") + "/run";
   const json::Value made = json::parse(line.client().send("POST", path, {}, body.dump()).body);
   std::cout << "run.umpteenth.dev/" << apis::name_of(made) << " created\n";
   return line.on("follow") ? ended_as(follow(line, apis::name_of(made), false)) : kOk;
@@ -184,14 +184,14 @@ int timeline(Invocation& line) {
     follow(line, name, as_json);
     return kOk;
   }
-  line.client().stream(client::Client::path_of(apis::run_kind(), line.ns(), name, "timeline"), {},
-                       "application/json", [&](std::string_view text) {
-                         if (!text.empty())
-                           std::cout << (as_json ? std::string(text)
-                                                 : client::timeline_line(json::parse(text)))
-                                     << "\n";
-                         return true;
-                       });
+  line.client().stream(
+      client::Client::path_of(apis::run_kind(), line.ns(), name, "timeline"), {},
+      "application/json", [&](std::string_view text) {
+        if (!text.empty())
+          std::cout << (as_json ? std::string(text) : client::timeline_line(json::parse(text)))
+                    << "\n";
+        return true;
+      });
   return kOk;
 }
 
@@ -219,8 +219,7 @@ std::filesystem::path target_path(const std::filesystem::path& folder, const std
 
 int artifacts(Invocation& line) {
   const std::string name = run_name(line, only_argument(line, "run: umpctl artifacts run/NAME"));
-  const std::string path =
-      client::Client::path_of(apis::run_kind(), line.ns(), name, "artifacts");
+  const std::string path = client::Client::path_of(apis::run_kind(), line.ns(), name, "artifacts");
   const json::Value run = line.client().get(apis::run_kind(), line.ns(), name);
   const json::Value& list = run.at_path({"status", "artifacts"});
   if (list.size() == 0) {
@@ -236,7 +235,8 @@ int artifacts(Invocation& line) {
     const std::filesystem::path target = target_path(line.get("output"), file);
     std::filesystem::create_directories(target.parent_path());
     std::string url = path;
-    for (const auto& part : std::filesystem::path(file)) url += "/" + http::percent_encode(part.string());
+    for (const auto& part : std::filesystem::path(file))
+      url += "/" + http::percent_encode(part.string());
     write_file_durably(target, line.client().send("GET", url, {}, "", "", "*/*").body, 0644);
     std::cout << target.string() << "\n";
   }
@@ -247,23 +247,45 @@ int artifacts(Invocation& line) {
 
 void add_run_commands(std::vector<Command>& table) {
   const Flag follow_flag{"follow", 'f', "", "show the timeline until the run has ended"};
-  table.push_back({"run", "JOB", "Start a job now",
-                   "umpctl run hello --input '{\"n\":3}' --follow\n\nWith --follow or --wait the exit "
-                   "code is 0 when the run succeeded, else 1.",
-                   {{"input", 0, "JSON", "the run's input"},
-                    {"input-file", 0, "FILE", "the run's input from a file; text that is not JSON becomes a string"},
-                    {"instructions", 0, "TEXT", "added to the job's instruction, for this run"},
-                    follow_flag, {"wait", 0, "", "wait until the run has ended"}, kOutputFlag},
-                   run});
-  table.push_back({"cancel", "run/NAME…", "Cancel runs that are queued or under way", "", {}, cancel});
-  table.push_back({"retry", "run/NAME", "Start a run's job again with the same input", "", {follow_flag}, retry});
-  table.push_back({"timeline", "run/NAME | job/NAME", "Show what a run did",
+  table.push_back(
+      {"run",
+       "JOB",
+       "Start a job now",
+       "umpctl run hello --input '{\"n\":3}' --follow\n\nWith --follow or --wait the exit "
+       "code is 0 when the run succeeded, else 1.",
+       {{"input", 0, "JSON", "the run's input"},
+        {"input-file", 0, "FILE",
+         "the run's input from a file; text that is not JSON becomes a string"},
+        {"instructions", 0, "TEXT", "added to the job's instruction, for this run"},
+        follow_flag,
+        {"wait", 0, "", "wait until the run has ended"},
+        kOutputFlag},
+       run});
+  table.push_back(
+      {"cancel", "run/NAME…", "Cancel runs that are queued or under way", "", {}, cancel});
+  table.push_back({"retry",
+                   "run/NAME",
+                   "Start a run's job again with the same input",
+                   "",
+                   {follow_flag},
+                   retry});
+  table.push_back({"timeline",
+                   "run/NAME | job/NAME",
+                   "Show what a run did",
                    "job/NAME is its newest run. -o json prints the events as they are kept.",
-                   {follow_flag, kOutputFlag}, timeline});
-  table.push_back({"logs", "run/NAME | job/NAME", "Show the output of a run's commands", "",
-                   {{"follow", 'f', "", "go on until the run has ended"}}, logs});
-  table.push_back({"artifacts", "run/NAME | job/NAME", "List or fetch the files a run left",
-                   "umpctl artifacts run/hello-abc -o ./out", {{"output", 'o', "FOLDER", "write them there"}},
+                   {follow_flag, kOutputFlag},
+                   timeline});
+  table.push_back({"logs",
+                   "run/NAME | job/NAME",
+                   "Show the output of a run's commands",
+                   "",
+                   {{"follow", 'f', "", "go on until the run has ended"}},
+                   logs});
+  table.push_back({"artifacts",
+                   "run/NAME | job/NAME",
+                   "List or fetch the files a run left",
+                   "umpctl artifacts run/hello-abc -o ./out",
+                   {{"output", 'o', "FOLDER", "write them there"}},
                    artifacts});
 }
 

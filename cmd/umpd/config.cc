@@ -32,7 +32,8 @@ struct Option {
 
 const std::vector<Option>& options() {
   static const std::vector<Option> table{
-      {"app.url", "https://HOST:PORT", "The address people use; its host is put in the certificate.",
+      {"app.url", "https://HOST:PORT",
+       "The address people use; its host is put in the certificate.",
        Text([](Config& c) -> std::string& { return c.app.url; })},
       {"app.encryption_key", "generated",
        "Master key that seals secrets, at least 16 bytes. Without it one is made in "
@@ -42,23 +43,36 @@ const std::vector<Option>& options() {
        Text([](Config& c) -> std::string& { return c.app.data_dir; })},
       {"server.host", "127.0.0.1", "Address of the API. Flag `--host`.",
        Text([](Config& c) -> std::string& { return c.server.host; })},
-      {"server.port", "8080", "Port of the API, 0 = any free one. Flag `--port`.",
-       Number([](Config& c) -> int64_t& { return c.server.port; }), {}, 0, 65535},
-      {"server.broker_port", "8081",
+      {"server.port",
+       "8080",
+       "Port of the API, 0 = any free one. Flag `--port`.",
+       Number([](Config& c) -> int64_t& { return c.server.port; }),
+       {},
+       0,
+       65535},
+      {"server.broker_port",
+       "8081",
        "Port on which a sandbox finds the broker; never published. Flag `--broker-port`.",
-       Number([](Config& c) -> int64_t& { return c.server.broker_port; }), {}, 1, 65535},
+       Number([](Config& c) -> int64_t& { return c.server.broker_port; }),
+       {},
+       1,
+       65535},
       {"server.trust_proxy", "false",
        "Whether the last X-Forwarded-For entry names the client. Only behind a proxy of yours.",
        Flag([](Config& c) -> bool& { return c.server.trust_proxy; })},
-      {"server.tls.mode", "self",
+      {"server.tls.mode",
+       "self",
        "`self`: own CA and certificate, renewed by umpd. `files`: cert and key below. `off`: plain "
        "HTTP, only on a loopback host.",
-       Text([](Config& c) -> std::string& { return c.server.tls_mode; }), {"self", "files", "off"}},
+       Text([](Config& c) -> std::string& { return c.server.tls_mode; }),
+       {"self", "files", "off"}},
       {"server.tls.cert", "", "PEM file with the chain, for mode files.",
        Text([](Config& c) -> std::string& { return c.server.tls_cert; })},
       {"server.tls.key", "", "PEM file with the private key, for mode files.",
        Text([](Config& c) -> std::string& { return c.server.tls_key; })},
-      {"log.level", "info", "debug, info, warn or error.",
+      {"log.level",
+       "info",
+       "debug, info, warn or error.",
        Text([](Config& c) -> std::string& { return c.log.level; }),
        {"debug", "info", "warn", "error"}},
       {"log.json", "false", "One JSON object a line.",
@@ -66,10 +80,10 @@ const std::vector<Option>& options() {
       {"engine.endpoint", "unix:///var/run/docker.sock",
        "The container engine's API. Seeds SandboxEngine/default. Flag `--engine`.",
        Text([](Config& c) -> std::string& { return c.engine.endpoint; })},
-      {"sandbox.image", "",
-       "Default image of sandboxes. Seeds SandboxEngine/default.",
+      {"sandbox.image", "", "Default image of sandboxes. Seeds SandboxEngine/default.",
        Text([](Config& c) -> std::string& { return c.sandbox.image; })},
-      {"sandbox.egress_filter", "auto",
+      {"sandbox.egress_filter",
+       "auto",
        "auto, required or off: what happens to Internet runs without the egress firewall. Seeds "
        "SandboxEngine/default.",
        Text([](Config& c) -> std::string& { return c.sandbox.egress_filter; }),
@@ -81,11 +95,20 @@ const std::vector<Option>& options() {
        Flag([](Config& c) -> bool& { return c.network.allow_private_targets; })},
       {"network.blocked_targets", "[]", "CIDRs that neither umpd nor a sandbox may reach.",
        List([](Config& c) -> std::vector<std::string>& { return c.network.blocked_targets; })},
-      {"runs.max_concurrent", "3", "Runs at once in the instance; also seeds Workspace/default.",
-       Number([](Config& c) -> int64_t& { return c.runs.max_concurrent; }), {}, 1, 1000},
-      {"runs.retention_days", "90",
+      {"runs.max_concurrent",
+       "3",
+       "Runs at once in the instance; also seeds Workspace/default.",
+       Number([](Config& c) -> int64_t& { return c.runs.max_concurrent; }),
+       {},
+       1,
+       1000},
+      {"runs.retention_days",
+       "90",
        "Days that timelines and artifacts are kept. Seeds Workspace/default.",
-       Number([](Config& c) -> int64_t& { return c.runs.retention_days; }), {}, 1, 3650},
+       Number([](Config& c) -> int64_t& { return c.runs.retention_days; }),
+       {},
+       1,
+       3650},
       {"git.file_roots", "[]", "Folders below which a GitSource may use file URLs.",
        List([](Config& c) -> std::vector<std::string>& { return c.git.file_roots; })},
   };
@@ -112,8 +135,8 @@ std::string shown(const Option& option, const std::string& value) {
 
 [[noreturn]] void refuse(const std::string& where, const Option& option, const std::string& value,
                          const std::string& rule) {
-  throw Error(Code::invalid, where + ": " + option.path + " is " + shown(option, value) +
-                                 ", it must be " + rule);
+  throw Error(Code::invalid,
+              where + ": " + option.path + " is " + shown(option, value) + ", it must be " + rule);
 }
 
 std::vector<std::string> split_list(const std::string& text) {
@@ -132,8 +155,8 @@ void set_from_text(Config& config, const Option& option, const std::string& valu
     const auto& allowed = option.allowed;
     if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), value) == allowed.end()) {
       if (std::string_view(option.path) == "log.level")
-        throw Error(Code::invalid, where + ": unknown log.level (LOG_LEVEL) " +
-                                       json::quote(value) + ", use debug, info, warn or error");
+        throw Error(Code::invalid, where + ": unknown log.level (LOG_LEVEL) " + json::quote(value) +
+                                       ", use debug, info, warn or error");
       std::string rule = "one of";
       for (const std::string& a : allowed) rule += " " + a;
       refuse(where, option, value, rule);
@@ -169,8 +192,7 @@ void set_from_json(Config& config, const Option& option, const json::Value& valu
     return;
   }
   if (value.is_null()) return;
-  if (value.is_array() || value.is_object())
-    refuse(where, option, value.dump(), "a single value");
+  if (value.is_array() || value.is_object()) refuse(where, option, value.dump(), "a single value");
   set_from_text(config, option, value.is_string() ? value.as_string() : value.dump(), where);
 }
 
@@ -181,9 +203,9 @@ void read_file_text(Config& config, const ConfigSources& sources) {
       const std::string where = sources.file_name + ": line " + std::to_string(key.line);
       const Option* option = find_option(key.path);
       const std::string prefix = key.path + ".";
-      const bool section = std::any_of(
-          options().begin(), options().end(),
-          [&](const Option& o) { return std::string_view(o.path).starts_with(prefix); });
+      const bool section = std::any_of(options().begin(), options().end(), [&](const Option& o) {
+        return std::string_view(o.path).starts_with(prefix);
+      });
       if (!option && section) {
         if (key.leaf && !root.is_null()) {
           const json::Value& v = root.get(key.path);
@@ -245,9 +267,10 @@ void check(const Config& config) {
                           (address && net::parse_cidr("127.0.0.0/8")->contains(*address)) ||
                           (address && address == net::parse_address("::1"));
     if (!loopback)
-      throw Error(Code::invalid, "server.tls.mode is \"off\" but server.host is " +
-                                     json::quote(config.server.host) +
-                                     ", it must be a loopback address: tokens would travel in clear");
+      throw Error(Code::invalid,
+                  "server.tls.mode is \"off\" but server.host is " +
+                      json::quote(config.server.host) +
+                      ", it must be a loopback address: tokens would travel in clear");
   }
 }
 
@@ -274,11 +297,13 @@ Config load_config(const ConfigSources& sources) {
 std::string configuration_markdown() {
   std::string text =
       "# Configuration of umpd\n\n"
-      "Generated from the table in `cmd/umpd/config.cc`. Options come from a YAML file (`--config`, "
+      "Generated from the table in `cmd/umpd/config.cc`. Options come from a YAML file "
+      "(`--config`, "
       "`CONFIG_FILE`, else `config.yml` or `config.yaml` in the working folder), then from the "
       "environment (the name below, or that name with `_FILE` for a file that holds the value), "
       "then from flags; the later wins. None is required. An unknown option stops the start and "
-      "names its line.\n\n`engine.*`, `sandbox.*` and `runs.*` seed the SandboxEngine and Workspace "
+      "names its line.\n\n`engine.*`, `sandbox.*` and `runs.*` seed the SandboxEngine and "
+      "Workspace "
       "named `default` where these do not exist yet; afterwards the resource wins and a difference "
       "is a warning in the log.\n\n"
       "| option | environment | default | meaning |\n|---|---|---|---|\n";

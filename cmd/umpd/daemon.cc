@@ -39,14 +39,17 @@ json::Value admit_edit(const apis::Sealer& sealer, Clock& clock, const store::Ke
                        json::Value object) {
   const apis::Kind* kind = apis::find_kind(key.kind);
   if (!kind) throw Error(Code::invalid, "there is no kind " + json::quote(key.kind));
-  if (object.get_string("kind") != kind->kind || object.get_string("apiVersion") != apis::kGroupVersion)
+  if (object.get_string("kind") != kind->kind ||
+      object.get_string("apiVersion") != apis::kGroupVersion)
     throw Error(Code::invalid, "the file must hold a " + kind->kind + " of " + apis::kGroupVersion);
   if (apis::name_of(object) != key.name)
     throw Error(Code::invalid, "metadata.name is " + json::quote(apis::name_of(object)) +
                                    ", the file's name says " + json::quote(key.name));
   if (kind->kind == "Secret") {
     if (object.at_path({"spec", "stringData"}).size() > 0)
-      throw Error(Code::invalid, "spec.stringData: Forbidden: a file in git must not hold clear values; use umpctl apply");
+      throw Error(
+          Code::invalid,
+          "spec.stringData: Forbidden: a file in git must not hold clear values; use umpctl apply");
     apis::admit_secret(sealer, object, nullptr);
   }
   apis::WriteOptions options;
@@ -122,8 +125,8 @@ class Daemon {
     return options;
   }
 
-  // A folder that the relay container mounts: nothing but the socket is in it. The data folder above
-  // is closed to everybody else.
+  // A folder that the relay container mounts: nothing but the socket is in it. The data folder
+  // above is closed to everybody else.
   http::ListenOn broker_listener() {
     const fs::path folder = data_.path() / "broker";
     fs::create_directories(folder);
@@ -174,7 +177,8 @@ class Daemon {
   }
 
   server::ServerDeps api_deps() {
-    server::ServerDeps deps{*store_, sealer_, clock_, tokens_, &trigger_port_, &plan_port_, {}, {}, {}};
+    server::ServerDeps deps{*store_,     sealer_, clock_, tokens_, &trigger_port_,
+                            &plan_port_, {},      {},     {}};
     deps.not_ready = [this]() -> std::optional<std::string> {
       if (ready_) return std::nullopt;
       return "umpd is starting or stopping";
@@ -184,7 +188,8 @@ class Daemon {
   }
 
   void write_kubeconfig(bool rotate) {
-    ensure_kubeconfig(data_.path(), tokens_, identity_, local_url(config_, api_server_->port()), rotate);
+    ensure_kubeconfig(data_.path(), tokens_, identity_, local_url(config_, api_server_->port()),
+                      rotate);
   }
   void renew_certificate();
   int wait_for_signal();
@@ -290,7 +295,8 @@ int admin_token(const Config& config, bool rotate) {
   const std::string before = server::kubeconfig_token(file);
   if (!rotate) {
     if (before.empty())
-      throw Error(Code::not_found, "there is no token in " + file.string() + "; has umpd run there?");
+      throw Error(Code::not_found,
+                  "there is no token in " + file.string() + "; has umpd run there?");
     std::cout << before << "\n";
     return 0;
   }
@@ -303,7 +309,8 @@ int admin_token(const Config& config, bool rotate) {
       }
       std::this_thread::sleep_for(100ms);
     }
-    throw Error(Code::timeout, "umpd (pid " + std::to_string(*pid) + ") made no new token within 10 s");
+    throw Error(Code::timeout,
+                "umpd (pid " + std::to_string(*pid) + ") made no new token within 10 s");
   }
   DataDir data(config.app.data_dir);
   store::Options options;
@@ -312,7 +319,8 @@ int admin_token(const Config& config, bool rotate) {
   const auto store = store::open_store(options);
   server::Tokens tokens(*store, system_clock());
   const Identity identity = load_identity(config, data.path(), system_clock().now());
-  ensure_kubeconfig(data.path(), tokens, identity, local_url(config, static_cast<int>(config.server.port)), true);
+  ensure_kubeconfig(data.path(), tokens, identity,
+                    local_url(config, static_cast<int>(config.server.port)), true);
   std::cerr << "made a new admin token; it is in " << file.string() << "\n";
   return 0;
 }

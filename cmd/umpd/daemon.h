@@ -8,8 +8,8 @@ namespace umpteenth::umpd {
 // Runs until SIGTERM or SIGINT; ends within 10 s. SIGHUP rotates the admin token.
 int serve(const Config& config);
 
-// Prints the token of DATA/kubeconfig. rotate: makes a new one, through the running umpd where there
-// is one.
+// Prints the token of DATA/kubeconfig. rotate: makes a new one, through the running umpd where
+// there is one.
 int admin_token(const Config& config, bool rotate);
 
 }  // namespace umpteenth::umpd

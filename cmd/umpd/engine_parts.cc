@@ -80,9 +80,8 @@ struct Lazy {
 
 bool broker_in(engine::Engine& engine, const controllers::RunNetwork& network) {
   const auto found = engine.find_network(network.id);
-  return found && std::any_of(found->members.begin(), found->members.end(), [&](const auto& m) {
-           return m.second.ipv4 == network.broker_ip;
-         });
+  return found && std::any_of(found->members.begin(), found->members.end(),
+                              [&](const auto& m) { return m.second.ipv4 == network.broker_ip; });
 }
 
 }  // namespace

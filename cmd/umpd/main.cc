@@ -44,8 +44,8 @@ struct UsageError {
 
 Line parse_line(const std::vector<std::string>& words) {
   static const std::pair<std::string_view, std::string_view> kFlagOptions[] = {
-      {"--data-dir", "app.data_dir"},     {"--host", "server.host"},
-      {"--port", "server.port"},          {"--broker-port", "server.broker_port"},
+      {"--data-dir", "app.data_dir"},  {"--host", "server.host"},
+      {"--port", "server.port"},       {"--broker-port", "server.broker_port"},
       {"--engine", "engine.endpoint"},
   };
   Line line;

@@ -54,7 +54,8 @@ TEST(Kubeconfig, names_what_is_missing) {
     return "accepted";
   };
   EXPECT_EQ(refusal({file, "nope", "", "", ""}), file + ": there is no context \"nope\"");
-  EXPECT_EQ(refusal({file, "broken", "", "", ""}), file + ": the cluster of context \"broken\" names no server");
+  EXPECT_EQ(refusal({file, "broken", "", "", ""}),
+            file + ": the cluster of context \"broken\" names no server");
   EXPECT_NE(refusal({file + ".absent", "", "", "", ""}).find("No such file"), std::string::npos);
 }
 

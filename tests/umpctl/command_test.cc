@@ -23,7 +23,8 @@ std::string refusal(const std::string& command, const std::vector<std::string>& 
 }
 
 TEST(Parser, takes_flags_in_every_form) {
-  Invocation line = parse(*find_command("get"), {"jobs", "-oyaml", "-l", "a=b", "--sort-by=.x", "-Aw", "--", "-x"});
+  Invocation line = parse(*find_command("get"),
+                          {"jobs", "-oyaml", "-l", "a=b", "--sort-by=.x", "-Aw", "--", "-x"});
   EXPECT_EQ(line.arguments, (std::vector<std::string>{"jobs", "-x"}));
   EXPECT_EQ(line.get("output"), "yaml");
   EXPECT_EQ(line.get("selector"), "a=b");
@@ -44,7 +45,8 @@ TEST(Parser, names_what_it_does_not_know) {
   EXPECT_EQ(refusal("get", {"--nope"}), "unknown flag --nope; see 'umpctl get --help'");
   EXPECT_EQ(refusal("get", {"-Z"}), "unknown flag -Z; see 'umpctl get --help'");
   EXPECT_EQ(refusal("get", {"-o"}), "--output needs a value (FORM); see 'umpctl get --help'");
-  EXPECT_EQ(refusal("get", {"--watch=maybe"}), "--watch is \"maybe\", it must be true or false; see 'umpctl get --help'");
+  EXPECT_EQ(refusal("get", {"--watch=maybe"}),
+            "--watch is \"maybe\", it must be true or false; see 'umpctl get --help'");
 }
 
 TEST(Parser, reads_durations) {
@@ -76,7 +78,9 @@ TEST(Commands, have_unique_names_flags_and_letters) {
   }
 }
 
-TEST(Commands, are_documented) { golden("docs/umpctl.md", commands_markdown()); }
+TEST(Commands, are_documented) {
+  EXPECT_TRUE(testing::golden("docs/umpctl.md", commands_markdown()));
+}
 
 TEST(Output, form_must_be_known) {
   EXPECT_EQ(parse_output("jsonpath={.a}").argument, "{.a}");
@@ -86,7 +90,10 @@ TEST(Output, form_must_be_known) {
 TEST(Table, is_aligned_and_keeps_its_widths_over_a_watch) {
   TablePrinter printer({});
   std::ostringstream out;
-  printer.print(out, json::parse(R"({"columnDefinitions":[{"name":"Name","priority":0},{"name":"Wide","priority":1},{"name":"Age","priority":0}],
+  printer.print(
+      out,
+      json::parse(
+          R"({"columnDefinitions":[{"name":"Name","priority":0},{"name":"Wide","priority":1},{"name":"Age","priority":0}],
     "rows":[{"cells":["a-long-name","w","5s"]},{"cells":["b",null,null]}]})"));
   printer.print(out, json::parse(R"({"columnDefinitions":[],"rows":[{"cells":["c","w","7s"]}]})"));
   EXPECT_EQ(out.str(), "NAME          AGE\na-long-name   5s\nb\nc             7s\n");
@@ -96,7 +103,8 @@ TEST(Manifests, name_file_line_and_rule) {
   TempDir folder;
   const auto refusal_of = [&](const std::string& text) -> std::string {
     write_file_durably(folder.path() / "m.yaml", text, 0600);
-    Invocation line = parse(*find_command("apply"), {"-n", "default", "-f", (folder.path() / "m.yaml").string()});
+    Invocation line =
+        parse(*find_command("apply"), {"-n", "default", "-f", (folder.path() / "m.yaml").string()});
     try {
       manifests(line);
     } catch (const Error& e) {
@@ -108,7 +116,8 @@ TEST(Manifests, name_file_line_and_rule) {
   EXPECT_EQ(refusal_of("kind: Job\n"), "m.yaml:1: apiVersion is missing");
   EXPECT_EQ(refusal_of("kind: Car\napiVersion: umpteenth.dev/v1alpha1\n"),
             "m.yaml:1: there is no kind \"Car\" in version \"umpteenth.dev/v1alpha1\"");
-  EXPECT_EQ(refusal_of("kind: Workspace\napiVersion: umpteenth.dev/v1alpha1\n"), "m.yaml:1: metadata.name is missing");
+  EXPECT_EQ(refusal_of("kind: Workspace\napiVersion: umpteenth.dev/v1alpha1\n"),
+            "m.yaml:1: metadata.name is missing");
   EXPECT_EQ(refusal_of("- 1\n"), "m.yaml:1: a manifest must be a mapping, this is array");
   EXPECT_NE(refusal_of("a: &x 1\nb: *x\n"), "accepted");
 }

@@ -41,7 +41,8 @@ TEST(DataDir, is_made_for_its_owner_only_and_keeps_its_identity) {
   EXPECT_EQ(again.master_keys("").at(0), key);
   EXPECT_FALSE(again.made_key());
   // A configured key seals; what the generated one sealed still opens.
-  EXPECT_EQ(again.master_keys("configured-key-0123"), (std::vector<std::string>{"configured-key-0123", key}));
+  EXPECT_EQ(again.master_keys("configured-key-0123"),
+            (std::vector<std::string>{"configured-key-0123", key}));
 }
 
 TEST(DataDir, that_others_can_read_is_refused) {
@@ -49,7 +50,9 @@ TEST(DataDir, that_others_can_read_is_refused) {
   const auto path = folder.path() / "data";
   ::mkdir(path.c_str(), 0755);
   ::chmod(path.c_str(), 0755);
-  EXPECT_EQ(refusal(path), "app.data_dir " + path.string() + " has mode 0755: others can read it; it must be 0700 (chmod 700 it)");
+  EXPECT_EQ(refusal(path),
+            "app.data_dir " + path.string() +
+                " has mode 0755: others can read it; it must be 0700 (chmod 700 it)");
 }
 
 TEST(DataDir, serves_one_umpd_at_a_time) {
