@@ -72,7 +72,9 @@ TEST(Commands, have_unique_names_flags_and_letters) {
     for (const auto* list : {&c.flags, &global_flags()})
       for (const Flag& f : *list) {
         EXPECT_TRUE(flags.insert(f.name).second) << c.name << " --" << f.name;
-        if (f.letter) EXPECT_TRUE(letters.insert(f.letter).second) << c.name << " -" << f.letter;
+        if (f.letter) {
+          EXPECT_TRUE(letters.insert(f.letter).second) << c.name << " -" << f.letter;
+        }
         EXPECT_FALSE(f.help.empty()) << c.name << " --" << f.name;
       }
   }
