@@ -3,10 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
 
 #include "agent/agent.h"
 #include "apis/object.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "controllers/controllers.h"
 #include "engine/docker.h"
@@ -221,7 +222,8 @@ TEST_F(DriverEngineTest, a_command_that_hangs_is_killed_with_all_its_children) {
 }
 
 TEST_F(DriverEngineTest, a_container_that_someone_removes_fails_its_run_within_a_second) {
-  provider(R"([{"call":{"tool":"bash","arguments":{"command":"sleep 300","timeout":300}}}])");
+  provider(
+      R"([{"call":{"tool":"bash","arguments":{"command":"sleep 300","timeout_seconds":300}}}])");
   job("hello");
   std::string run = start_run("hello");
   ASSERT_TRUE(eventually([&] { return ground_.status(run).phase == Phase::running; },
@@ -236,7 +238,8 @@ TEST_F(DriverEngineTest, a_container_that_someone_removes_fails_its_run_within_a
 }
 
 TEST_F(DriverEngineTest, stopping_removes_the_sandboxes_within_ten_seconds) {
-  provider(R"([{"call":{"tool":"bash","arguments":{"command":"sleep 300","timeout":300}}}])");
+  provider(
+      R"([{"call":{"tool":"bash","arguments":{"command":"sleep 300","timeout_seconds":300}}}])");
   job("hello");
   std::string run = start_run("hello");
   ASSERT_TRUE(eventually([&] { return ground_.status(run).phase == Phase::running; },
