@@ -122,6 +122,7 @@ bool SandboxExec::marked_oom(const std::string& pid_file, const std::string& use
 
 SandboxExec::Ended SandboxExec::run(const runs::ExecRequest& request, const std::string& pid_file,
                                     const engine::OutputSink& sink, const std::stop_token& stop) {
+  if (target_.ending.stop_requested()) return {kKilledExit};
   engine::ExecSpec spec;
   spec.argv = {kUmp, "exec", "--pidfile", pid_file, "--"};
   spec.argv.insert(spec.argv.end(), request.argv.begin(), request.argv.end());
@@ -134,11 +135,13 @@ SandboxExec::Ended SandboxExec::run(const runs::ExecRequest& request, const std:
   StdinWriter writer(*exec, request.stdin_bytes);
   try {
     if (auto code = exec->wait(request.timeout, stop)) return {*code};
+    if (target_.ending.stop_requested()) return {kKilledExit};
     kill(pid_file, spec.user);
     auto code = exec->wait(kStreamGrace);
     return {code.value_or(kKilledExit), !stop.stop_requested()};
   } catch (const Error& e) {
     if (e.code() != Code::unavailable) throw;
+    if (target_.ending.stop_requested()) return {kKilledExit};
   }
   // The engine went away in the middle. The sandbox may well live on: the run goes on with it.
   wait_for_engine(stop);
@@ -165,7 +168,8 @@ runs::ExecOutcome SandboxExec::exec(const runs::ExecRequest& request, std::stop_
   runs::ExecOutcome outcome;
   outcome.exit_code = ended.exit_code;
   outcome.timed_out = ended.timed_out;
-  if (ended.exit_code == kKilledExit && !ended.timed_out && !stop.stop_requested()) {
+  if (ended.exit_code == kKilledExit && !ended.timed_out && !stop.stop_requested() &&
+      !target_.ending.stop_requested()) {
     outcome.oom = marked_oom(pid_file, user_of(request.role, target_.root_job));
   }
   std::lock_guard lock(mutex);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct SandboxTarget {
   std::string container;
   bool root_job = false;         // the agent's commands run as uid 0
   std::vector<std::string> env;  // of every command: UMP_*, secrets. Not kept by the engine.
+  // Requested once the sandbox as a whole is about to end: commands are given up at once, what they
+  // started ends with the sandbox. Killing one by one would use up the time that a stop has.
+  std::stop_token ending;
 };
 
 std::string user_of(runs::Role role, bool root_job);

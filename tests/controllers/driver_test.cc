@@ -1,6 +1,8 @@
 // A run from its start to its end, and every way it can go wrong.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "apis/object.h"
 #include "base/error.h"
 #include "engine/tar.h"
@@ -358,6 +360,38 @@ TEST_F(DriverTest, stopping_umpd_fails_its_runs_as_interrupted_and_removes_their
     EXPECT_EQ(ground->status(run).message,
               "interrupted: umpd stopped while this run was executing");
   }
+  expect_nothing_left();
+}
+
+TEST_F(DriverTest, a_stop_gives_up_the_command_at_work_and_starts_no_other) {
+  ground->engine->on_exec(support::argv_has("long"), [](support::FakeProcess& p) {
+    p.wait_until_killed();
+    return 137;
+  });
+  std::atomic<bool> returned{false};
+  World world(ground, [&](const agent::Params& params) {
+    runs::ExecRequest request;
+    request.argv = {"long"};
+    params.sandbox.exec(request, params.run.stop().get_token());
+    returned = true;
+    params.sandbox.exec(request, params.run.stop().get_token());
+    agent::Result result;
+    result.end = agent::Result::End::stopped;
+    return result;
+  });
+  auto longs = [&] {
+    return std::ranges::count_if(ground->engine->execs(), [](const engine::ExecSpec& spec) {
+      return spec.argv.back() == "long";
+    });
+  };
+  ground->create_job("hello");
+  world.start();
+  std::string run = world.start_run("hello");
+  ASSERT_TRUE(world.passes([&] { return longs() == 1; }));
+  EXPECT_TRUE(world.controllers->stop(Duration(10'000)));
+  EXPECT_TRUE(returned);
+  EXPECT_EQ(longs(), 1);
+  EXPECT_EQ(ground->status(run).message, "interrupted: umpd stopped while this run was executing");
   expect_nothing_left();
 }
 
