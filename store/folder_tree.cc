@@ -147,7 +147,10 @@ void Folder::emit(uint64_t generation, const Oid& id, std::vector<PackObject>& o
   PackObject object;
   object.type = ObjectType::tree;
   object.id = id;
-  if (edits_ == 1 && generation_ == generation && depth_ < kMaxDepth) {
+  // git refuses a delta of under four bytes, which one that leaves nothing can be.
+  const bool whole =
+      edits_ != 1 || generation_ != generation || depth_ >= kMaxDepth || raw_.empty();
+  if (!whole) {
     object.delta = true;
     object.base = id_;
     object.base_size = base_size_;

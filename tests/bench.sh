@@ -31,7 +31,7 @@ row() { # NAME ALTERNATIVE -- A… -- B…
         printf "%-34s %8.2f ms   %-22s %8.2f ms   ratio %.2f  [%.2f, %.2f]  n=%d\n", name, median(a, n), other, median(b, n), median(r, n), r[n >= 20 ? 6 : 1], r[n >= 20 ? 15 : n], n }'
 }
 
-start_umpd "$WORK/data" --config /dev/stdin <<<"sandbox: {image: $IMAGE}" || { rc=1; exit 1; }
+start_umpd "$WORK/data" || { rc=1; exit 1; }
 umpctl apply -f examples/jobs/ >/dev/null
 echo "$(uname -srm), $(nproc) processors, $(awk '/MemTotal/{printf "%.0f GiB", $2/1048576}' /proc/meminfo)"
 if command -v kubectl >/dev/null; then

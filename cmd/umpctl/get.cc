@@ -228,7 +228,7 @@ int get(Invocation& line) {
     if (wanted.size() != 1 || wanted[0].name.empty())
       throw Error(Code::bad_request, "--at needs exactly one object");
     const Target& t = wanted[0];
-    const std::string path = client::Client::path_of(*t.kind, t.ns, t.name, "history");
+    const std::string path = client::Client::path_of(*t.kind, t.ns, t.name);
     const json::Value object =
         json::parse(line.client().send("GET", path, {{"revision", line.get("at")}}).body);
     Output form = output.form == Output::Form::table ? Output{Output::Form::yaml, ""} : output;

@@ -11,7 +11,7 @@ namespace umpteenth::umpctl {
 namespace {
 
 json::Value object_at(Invocation& line, const Target& t, const std::string& revision) {
-  const std::string path = client::Client::path_of(*t.kind, t.ns, t.name, "history");
+  const std::string path = client::Client::path_of(*t.kind, t.ns, t.name);
   return json::parse(line.client().send("GET", path, {{"revision", revision}}).body);
 }
 

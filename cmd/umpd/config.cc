@@ -198,6 +198,8 @@ void set_from_json(Config& config, const Option& option, const json::Value& valu
 
 void read_file_text(Config& config, const ConfigSources& sources) {
   try {
+    const auto documents = apis::parse_yaml(sources.file_text);
+    if (documents.empty()) return;  // nothing but comments
     const json::Value root = apis::parse_yaml_one(sources.file_text);
     for (const apis::YamlKey& key : apis::yaml_keys(sources.file_text)) {
       const std::string where = sources.file_name + ": line " + std::to_string(key.line);

@@ -10,6 +10,7 @@ ENGINE=${UMPTEENTH_ENGINE:?set UMPTEENTH_ENGINE to the socket of an engine; ./de
 ENGINE=${ENGINE#unix://}
 WORK=$(mktemp -d /tmp/ump-e2e-XXXXXX)
 IMAGE=umpteenth-busybox:latest
+export SANDBOX_IMAGE=$IMAGE   # umpd's option sandbox.image
 passed=0 failed=0 skipped=0
 umpd_pid=
 

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 D=$WORK/data
-start_umpd "$D" --config /dev/stdin <<<"sandbox: {image: $IMAGE}" || { bad "umpd starts"; exit 1; }
+start_umpd "$D" || { bad "umpd starts"; exit 1; }
 ok "umpd starts"
 
 expect "apply of all examples" 0 'job.umpteenth.dev/hello created' umpctl apply -f examples/jobs/
@@ -42,8 +42,7 @@ expect "cancel" 0 'cancel requested' umpctl cancel "run/$long_run"
 eventually "it ends as cancelled" 15 in_phase "$long_run" Cancelled
 eventually "its sandbox is gone" 10 sh -c "! curl -sS --unix-socket '$ENGINE' 'http://engine/containers/json?all=1' | grep -q '$long_run'"
 
-umpctl get job hello -o yaml >"$WORK/hello.yaml"
-sed '/^  instruction:/,/^  [a-z]/{s/^  instruction:.*/  instruction: changed once/;t;/^    /d}' "$WORK/hello.yaml" >"$WORK/changed.yaml"
+sed 's/^  instruction:.*/  instruction: changed once/; /^  instruction:/,/^  [a-z]/{/^    /d}' examples/jobs/hello.yaml >"$WORK/changed.yaml"
 first=$(umpctl history job hello -o json | jq -r '.items[0].revision')
 expect "diff shows a change and exits with 1" 1 '^\+ .*changed once' umpctl diff -f "$WORK/changed.yaml"
 expect "apply configures" 0 'job.umpteenth.dev/hello configured' umpctl apply -f "$WORK/changed.yaml"
@@ -54,27 +53,31 @@ expect "rollback" 0 "rolled back to $first" umpctl rollback job hello --to "$fir
 expect "the old text is back" 0 '!changed once' umpctl get job hello -o yaml
 expect "rollback to what is no revision" 1 'error|Error' umpctl rollback job hello --to 999999999
 
-timeout 5 umpctl get runs -w >"$WORK/watch" 2>&1 &
+timeout 20 umpctl get runs -w >"$WORK/watch" 2>&1 &
 watcher=$!
 sleep 0.5
 expect "a run to be watched" 0 '' umpctl run hello --wait
-wait $watcher
 watched=$(newest_run hello)
+for _ in $(seq 100); do grep -q "^$watched .*Succeeded" "$WORK/watch" && break; sleep 0.1; done
+kill $watcher; wait $watcher 2>/dev/null
 grep -q "^$watched .*Succeeded" "$WORK/watch" && ok "get -w shows the run's phases" || bad "get -w shows the run's phases" "$(cat "$WORK/watch")"
 
 if command -v kubectl >/dev/null; then
   export HOME=$WORK
   expect "kubectl get jobs" 0 '^hello ' kubectl get jobs.umpteenth.dev
   expect "kubectl get by short name" 0 '^hello ' kubectl get uj
-  expect "kubectl apply" 0 'configured|unchanged' kubectl apply -f examples/jobs/
+  expect "kubectl apply" 0 'job.umpteenth.dev/hello (configured|unchanged)' kubectl apply -f examples/jobs/
+  expect "kubectl apply again" 0 '!(configured|created)' kubectl apply -f examples/jobs/
   expect "kubectl wait" 0 'condition met' kubectl wait --for=condition=Ready jobs.umpteenth.dev/hello --timeout=10s
   expect "kubectl describe" 0 '^Name: +hello' kubectl describe jobs.umpteenth.dev hello
-  timeout 5 kubectl get runs -w >"$WORK/kwatch" 2>&1 &
+  timeout 20 kubectl get runs -w >"$WORK/kwatch" 2>&1 &
   watcher=$!
   sleep 1
   umpctl run hello --wait >/dev/null 2>&1
-  wait $watcher
-  grep -q "Succeeded" "$WORK/kwatch" && ok "kubectl get -w" || bad "kubectl get -w" "$(cat "$WORK/kwatch")"
+  watched=$(newest_run hello)
+  for _ in $(seq 100); do grep -q "^$watched .*Succeeded" "$WORK/kwatch" && break; sleep 0.1; done
+  kill $watcher; wait $watcher 2>/dev/null
+  grep -q "^$watched .*Succeeded" "$WORK/kwatch" && ok "kubectl get -w" || bad "kubectl get -w" "$(cat "$WORK/kwatch")"
   expect "kubectl delete" 0 'deleted' kubectl delete jobs.umpteenth.dev "$long" --timeout=20s
   expect "kubectl sees it gone" 1 'NotFound' kubectl get jobs.umpteenth.dev "$long"
 else

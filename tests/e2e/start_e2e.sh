@@ -15,7 +15,7 @@ expect "an unknown flag" 2 'unknown' umpd serve --nope
 expect "an unknown command" 2 'unknown' umpd sevre
 expect "version" 0 '^umpd [0-9]' umpd version
 
-start_umpd "$D" --config /dev/stdin <<<"sandbox: {image: $IMAGE}" || { bad "umpd starts"; exit 1; }
+start_umpd "$D" || { bad "umpd starts"; exit 1; }
 ok "umpd starts"
 [ "$(stat -c %a "$D")" = 700 ] && ok "the data folder is 0700" || bad "the data folder is 0700"
 [ "$(stat -c %a "$D/kubeconfig")" = 600 ] && ok "the kubeconfig is 0600" || bad "the kubeconfig is 0600"

@@ -29,6 +29,37 @@ TEST_F(GitStoreTest, commits_are_plain_git) {
   EXPECT_NE(git("show main:default/jobs/b.yaml").status, 0);
 }
 
+// A folder's last file goes in a generation of its own and in the one that made it: git refuses
+// the short delta that leaves an empty tree.
+TEST_F(GitStoreTest, the_last_file_of_a_folder_goes) {
+  open();
+  create("a");
+  remove("a");
+  sealed();
+  expect_sound();
+  create("a");
+  create("b");
+  sealed();
+  remove("b");
+  sealed();
+  update("a", "again");
+  remove("a");
+  sealed();
+  expect_sound();
+  EXPECT_EQ(git("ls-tree -r main").output, "");
+}
+
+TEST_F(GitStoreTest, events_are_kept_in_the_database) {
+  open();
+  const Key key{"events", "default", "e1"};
+  const json::Value event = json::parse(
+      R"({"apiVersion":"v1","kind":"Event","metadata":{"name":"e1","namespace":"default"},"reason":"Started"})");
+  store().commit_one({Verb::create, key, event, {}}, "umpd", "event");
+  reopen();
+  ASSERT_TRUE(store().find(key));
+  EXPECT_EQ(store().find(key)->parse().get_string("reason"), "Started");
+}
+
 TEST_F(GitStoreTest, status_is_not_in_git) {
   open();
   create("a");

@@ -55,6 +55,11 @@ TEST(Config, flags_beat_the_environment_which_beats_the_file) {
   EXPECT_TRUE(c.is_given("runs.max_concurrent"));
 }
 
+TEST(Config, a_file_of_comments_says_nothing) {
+  EXPECT_TRUE(load_config({"config.yml", "# server: {port: 1}\n", {}, {}}).given.empty());
+  EXPECT_TRUE(load_config({"config.yml", "", {}, {}}).given.empty());
+}
+
 TEST(Config, _FILE_reads_and_trims_a_file) {
   TempDir folder;
   write_file_durably(folder.path() / "key", "  0123456789abcdef\n", 0600);
