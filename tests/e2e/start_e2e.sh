@@ -40,7 +40,8 @@ uid=$(umpctl get job hello -o 'jsonpath={.metadata.uid}')
 begin=$SECONDS
 stop_umpd 12; rc=$?
 [ $rc = 0 ] && [ $((SECONDS - begin)) -le 10 ] && ok "SIGTERM ends umpd within 10 s, exit 0" || bad "SIGTERM ends umpd within 10 s, exit 0" "exit $rc after $((SECONDS - begin)) s"
-engine_api GET '/containers/json?all=1' | grep -q "$run" && bad "its sandbox is removed" || ok "its sandbox is removed"
+containers=$(engine_api GET '/containers/json?all=1')
+[[ $containers == *"$run"* ]] && bad "its sandbox is removed" || ok "its sandbox is removed"
 
 start_umpd "$D" || { bad "umpd starts again"; exit 1; }
 ok "umpd starts again"
@@ -57,6 +58,7 @@ expect "nothing acknowledged is lost" 0 '1' umpctl get job hello -o 'jsonpath={.
 
 expect "admin-token --rotate" 0 '' umpd admin-token --rotate --data-dir "$D"
 eventually "the new token works" 5 umpctl get jobs
+server=$(sed -n 's/^ *server: *"\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' "$D/kubeconfig" | head -1)
 expect "the old token does not" 0 '^401$' curl -sk -H "Authorization: Bearer $token" -o /dev/null -w '%{http_code}' "$server/apis/umpteenth.dev/v1alpha1/jobs"
 stop_umpd 12
 expect "fsck is clean" 0 '' umpd fsck --data-dir "$D"
@@ -65,7 +67,7 @@ expect "fsck is clean" 0 '' umpd fsck --data-dir "$D"
 if [ "$(id -u)" = 0 ] && getent passwd nobody >/dev/null; then
   mkdir -m 0700 "$WORK/nobody"; chown nobody "$WORK/nobody"; chmod 711 "$WORK"
   socket_mode=$(stat -c %a "$ENGINE"); chmod 666 "$ENGINE"
-  bin=$(mktemp -d /tmp/ump-bin-XXXXXX); cp "$BIN"/umpd "$BIN"/umpctl "$BIN"/ump* "$bin"; chmod -R a+rX "$bin"
+  bin=$(mktemp -d /tmp/ump-bin-XXXXXX); cp "$BIN"/ump* "$bin"; chmod -R a+rX "$bin"
   setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups "$bin/umpd" serve --data-dir "$WORK/nobody" --port 0 --engine "unix://$ENGINE" </dev/null >"$WORK/nobody.log" 2>&1 &
   umpd_pid=$!
   export UMPCONFIG=$WORK/nobody/kubeconfig
