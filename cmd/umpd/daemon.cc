@@ -90,7 +90,7 @@ class Daemon {
         tokens_(*store_, clock_),
         identity_(load_identity(config, data_.path(), clock_.now())),
         broker_(registry_, broker_options()),
-        broker_server_(broker_listener(), http::broker_limits(), broker_.site()),
+        broker_server_(broker_listener(), broker::limits(static_cast<int>(config_.runs.max_concurrent)), broker_.site()),
         broker_tcp_(make_broker_tcp()),
         controllers_(*store_, clock_, registry_, sealer_, controller_options()),
         trigger_port_(controllers_),
@@ -144,7 +144,7 @@ class Daemon {
     http::ListenOn listen;
     listen.host = "0.0.0.0";
     listen.port = static_cast<int>(config_.server.broker_port);
-    return std::make_unique<http::Server>(listen, http::broker_limits(), broker_.site());
+    return std::make_unique<http::Server>(listen, broker::limits(static_cast<int>(config_.runs.max_concurrent)), broker_.site());
   }
 
   // The API is for people: connections that come in over a run's network are closed.
