@@ -81,7 +81,7 @@ TEST(Pack, folders_with_deltas_are_what_git_would_make) {
   size_t deltas = 0;
   for (const PackObject& object : objects) deltas += object.delta ? 1 : 0;
   EXPECT_GT(deltas, 1000U);
-  EXPECT_TRUE(tree.find({"jobs", "default", "j1"}));
+  EXPECT_TRUE(tree.find({"jobs", "default", "j219"}));
   write_pack(bare.packs(), build_pack(objects));
   const Shell fsck = bare.git("fsck --full --strict --no-dangling");
   EXPECT_EQ(fsck.status, 0) << fsck.output;
