@@ -86,7 +86,7 @@ need_engine() {
   engine_dir=$(mktemp -d)
   local socket
   socket=$(tests/support/engine.sh up "$engine_dir" 2>"$results/engine.log" | tail -1) || { engine_reason="no engine: $(tail -1 "$results/engine.log")"; return 1; }
-  export UMPTEENTH_ENGINE=$socket
+  export UMPTEENTH_ENGINE=unix://$socket
 }
 
 suite_tree() { build release test_tree && run_gtest build/bin/test_tree; }
