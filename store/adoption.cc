@@ -93,25 +93,26 @@ void Writer::keep_condition(Prepared& prepared, const RecordPtr& record) {
   compare(prepared, record);
 }
 
-void Writer::adopt_pending() {
-  if (!pending_.empty()) {
-    ObjectReader reader(parts_.repository);
-    admit(pending_, std::nullopt, ledger_.head(), {}, reader);
-    pending_.clear();
-  }
-  // Commits that are not sealed hold the lock: the ref cannot have moved under them.
-  const auto theirs = read_ref(parts_.repository, kMainRef);
+// Where others moved the ref to. Commits that are not sealed hold the lock: then they cannot have.
+std::optional<Oid> Writer::moved_ref() {
   Oid published;
   {
     std::lock_guard lock(mutex_);
     published = published_;
   }
-  if (ledger_.generation().commits > 0 || ledger_.head() != published || theirs == published)
-    return;
-  if (theirs)
-    adopt(*theirs);
-  else
-    write_ref(parts_.repository, kMainRef, published);
+  if (ledger_.head() != published) return std::nullopt;
+  const auto now = read_ref(parts_.repository, kMainRef);
+  if (now == published) return std::nullopt;
+  if (!now) write_ref(parts_.repository, kMainRef, published);
+  return now;
+}
+
+void Writer::adopt_pending() {
+  if (const auto theirs = moved_ref()) adopt(*theirs);
+  if (pending_.empty()) return;
+  ObjectReader reader(parts_.repository);
+  admit(pending_, std::nullopt, ledger_.head(), {}, reader);
+  pending_.clear();
 }
 
 void Writer::adopt(const Oid& theirs) {
@@ -133,8 +134,14 @@ void Writer::adopt(const Oid& theirs) {
   });
   for (const auto& [key, file] : before)
     if (kept_in_git(key.kind)) edits.push_back({key, std::nullopt, theirs});
+  // With those still to be admitted from before: their commit of ours would have to stand on this.
+  std::set<Key> edited;
+  for (const FileEdit& edit : edits) edited.insert(edit.key);
+  for (const FileEdit& edit : pending_)
+    if (!edited.contains(edit.key)) edits.push_back(edit);
   log::info("taking over an edit by git", {{"commit", theirs.hex()}, {"files", edits.size()}});
   admit(std::move(edits), std::move(tree), theirs, ledger_.head(), reader);
+  pending_.clear();
 }
 
 // True where the ref's new value does not stand on ours: ours is put back, theirs kept aside.

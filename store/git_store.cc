@@ -89,7 +89,10 @@ class GitStore : public Store {
 
 // Two umpd on one folder would overwrite each other's journal.
 Fd take_instance(const fs::path& data_dir) {
-  fs::create_directories(data_dir);
+  if (fs::create_directories(data_dir)) {
+    fs::permissions(data_dir, fs::perms::owner_all);
+    fsync_path(fs::absolute(data_dir).parent_path());
+  }
   const fs::path file = data_dir / "umpd.lock";
   Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) throw errno_error(Code::internal, "open " + file.string());

@@ -49,6 +49,7 @@ class Ledger {
   void open(uint64_t generation);
   bool is_open() const { return generation_.has_value(); }
   Generation& generation() { return *generation_; }
+  const Generation& generation() const { return *generation_; }
   Generation close();
 
   // After someone else moved the ref.

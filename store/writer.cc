@@ -1,10 +1,8 @@
 #include "store/writer.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.h"
-#include "base/fd.h"
 #include "base/log.h"
 #include "store/codec.h"
 #include "store/layout.h"
@@ -15,7 +13,6 @@ namespace {
 constexpr size_t kGroupRequests = 1024;
 constexpr size_t kGroupBytes = 2U << 20;
 constexpr size_t kRecordOverhead = 1024, kChangeOverhead = 128;
-constexpr uint64_t kReserve = 1'000'000, kReserveMargin = 100'000;
 
 size_t journal_bytes(const Request& request) {
   size_t bytes = kRecordOverhead + 2 * request.actor.size() + request.message.size();
@@ -101,8 +98,8 @@ bool Writer::take(std::deque<RequestPtr>& batch) {
   std::unique_lock lock(mutex_);
   const auto ready = [this] { return stopping_ || !queue_.empty(); };
   if (batch.empty()) {
-    if (ledger_.is_open())
-      wake_.wait_until(lock, ledger_.generation().opened + std::chrono::milliseconds(250), ready);
+    if (may_seal())
+      wake_.wait_until(lock, ledger_.generation().opened + kGenerationLife, ready);
     else
       wake_.wait(lock, ready);
   }
@@ -117,9 +114,9 @@ void Writer::run() {
   std::deque<RequestPtr> batch;
   while (take(batch)) {
     if (!batch.empty()) process(batch);
-    if (ledger_.is_open() && generation_due()) close_generation();
+    if (may_seal() && generation_due()) close_generation();
   }
-  if (ledger_.is_open()) close_generation();
+  if (may_seal()) close_generation();
 }
 
 void Writer::process(std::deque<RequestPtr>& batch) {
@@ -134,7 +131,7 @@ void Writer::process(std::deque<RequestPtr>& batch) {
     batch.pop_front();
   }
   finish(group);
-  if (group.rotate) close_generation();
+  if (group.rotate && may_seal()) close_generation();
 }
 
 Writer::Step Writer::add(Group& group, const RequestPtr& request,
@@ -145,7 +142,7 @@ Writer::Step Writer::add(Group& group, const RequestPtr& request,
       return Step::added;
     case Request::What::flush:
       if (!group.works.empty()) return Step::later;
-      if (ledger_.is_open()) close_generation();
+      if (may_seal()) close_generation();
       request->generation = last_generation_;
       complete(request, nullptr);
       return Step::added;
@@ -260,66 +257,6 @@ void Writer::finish(Group& group) {
   publish(group);
 }
 
-bool Writer::write_journal(Group& group) {
-  if (group.journal.empty()) return true;
-  try {
-    parts_.journal.append(group.journal);
-    ledger_.generation().bytes += group.journal.size();
-    return true;
-  } catch (const Error& e) {
-    // After a failed sync nothing is known of what is on the disk: nothing is acknowledged again.
-    break_down(e.message());
-    fail(group, std::make_exception_ptr(Error(Code::unavailable, broken_)), false);
-    return false;
-  }
-}
-
-void Writer::write_rows(Group& group) {
-  const bool any = std::any_of(group.works.begin(), group.works.end(), [](const Work& w) {
-    return w.request->rows ||
-           (!w.journaled && std::any_of(w.staged.begin(), w.staged.end(),
-                                        [](const Staged& s) { return s.effect(); }));
-  });
-  if (!any) return;
-  try {
-    if (!broken_.empty()) throw Error(Code::unavailable, broken_);
-    parts_.database.write([&](Db& db) {
-      for (Work& work : group.works) write_rows_of(db, work);
-      raise_revision(db, group.staging.revision());
-    });
-  } catch (const Error& e) {
-    if (e.code() != Code::unavailable) break_down(e.message());
-    fail(group, std::make_exception_ptr(broken_.empty() ? no_room(e) : e), true);
-  }
-}
-
-void Writer::write_rows_of(Db& db, Work& work) {
-  if (work.request->rows) {
-    db.exec("SAVEPOINT one");
-    try {
-      work.request->rows(db);
-    } catch (const Error& e) {
-      if (e.code() == Code::unavailable) throw;
-      work.request->error = std::current_exception();
-      db.exec("ROLLBACK TO one");
-    }
-    db.exec("RELEASE one");
-    return;
-  }
-  if (work.journaled) return;
-  for (const Staged& s : work.staged) {
-    if (!s.effect()) continue;
-    const Key& key = s.record->key;
-    if (s.prepared->verb == Verb::remove) {
-      remove_object(db, key, s.record->revision);
-      continue;
-    }
-    Oid file;
-    if (work.request->git) file = ledger_.tree().find(key).value_or(Oid{});
-    put_object(db, {key, s.record->revision, file, invalid_.contains(key), s.record->json});
-  }
-}
-
 void Writer::publish(Group& group) {
   revision_ = group.staging.revision();
   std::vector<Index::Update> updates;
@@ -345,27 +282,6 @@ void Writer::publish(Group& group) {
   }
 }
 
-// What the sealer writes down of it.
-void Writer::note_sealing(const Work& work) {
-  Generation& generation = ledger_.generation();
-  for (size_t i = 0; i < work.staged.size(); ++i) {
-    const Staged& s = work.staged[i];
-    if (!s.effect()) continue;
-    const Key& key = s.record->key;
-    auto& row = generation.rows[key];
-    if (s.prepared->verb == Verb::remove)
-      row.reset();
-    else
-      row = ObjectRow{key, s.record->revision, work.blobs[i], false, s.record->json};
-    invalid_.erase(key);
-  }
-  std::lock_guard lock(history_mutex_);
-  for (const HistoryRow& line : work.history) {
-    unsealed_[line.line.revision] = line;
-    generation.history.push_back(line);
-  }
-}
-
 void Writer::fail(Group& group, const std::exception_ptr& error, bool only_rows) {
   std::vector<Work> left;
   for (Work& work : group.works)
@@ -380,27 +296,6 @@ void Writer::complete(const RequestPtr& request, std::exception_ptr error) {
   request->error = std::move(error);
   request->done = true;
   request->done.notify_all();
-}
-
-void Writer::break_down(const std::string& why) {
-  std::lock_guard lock(mutex_);
-  if (!broken_.empty()) return;
-  broken_ = "store: writing failed (" + why +
-            "); nothing is written any more and nothing acknowledged is lost; restart umpd when "
-            "the disk is sound";
-  log::error("the store stopped writing", {{"error", why}});
-}
-
-// So that a lost umpd.db does not lead to a revision being given twice.
-void Writer::reserve_revisions(uint64_t revision) {
-  if (revision + kReserveMargin < reserved_) return;
-  try {
-    write_file_durably(parts_.repository / "umpd/revisions", std::to_string(revision + kReserve),
-                       0600);
-    reserved_ = revision + kReserve;
-  } catch (const Error& e) {  // tried again with the next group; the margin is wide
-    log::warn("could not reserve revisions", {{"error", e.message()}});
-  }
 }
 
 std::vector<Revision> Writer::unsealed_history(const Key& key) const {
@@ -420,84 +315,6 @@ Health Writer::health() const {
   for (const std::string& file : invalid_files_)
     health.reason += (health.reason.empty() ? "ignored invalid files: " : "; ") + file;
   return health;
-}
-
-bool Writer::generation_due() const {
-  constexpr size_t kCommits = 4096, kBytes = 3U << 20;
-  const Generation& open = const_cast<Ledger&>(ledger_).generation();
-  return open.commits >= kCommits || open.bytes >= kBytes ||
-         std::chrono::steady_clock::now() >= open.opened + std::chrono::milliseconds(250);
-}
-
-void Writer::close_generation() {
-  Generation closed = ledger_.close();
-  if (closed.commits == 0) {
-    lock_.drop();
-    return;
-  }
-  last_generation_ = closed.number;
-  sealer_->push(std::move(closed));
-}
-
-// Everything that must be so before a commit can go into the journal; or why it cannot.
-std::optional<Error> Writer::prepare_git() {
-  try {
-    if (!broken_.empty()) throw Error(Code::unavailable, broken_);
-    if (const std::string trouble = sealer_->trouble(); !trouble.empty())
-      throw Error(Code::unavailable, trouble);
-    if (ledger_.is_open()) return std::nullopt;
-    take_lock();
-    try {
-      open_generation();
-      adopt_pending();
-    } catch (const Error&) {
-      if (ledger_.is_open())
-        close_generation();
-      else
-        lock_.drop();
-      throw;
-    }
-    std::lock_guard lock(mutex_);
-    blocked_.clear();
-    return std::nullopt;
-  } catch (const Error& e) {
-    std::lock_guard lock(mutex_);
-    blocked_ = e.message();
-    return Error(Code::unavailable, e.message());
-  }
-}
-
-void Writer::take_lock() {
-  using std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kPatience(1000), kStep(5);
-  const auto begin = steady_clock::now();
-  const auto hold = [this] {
-    try {
-      return lock_.hold(ledger_.head());
-    } catch (const Error& e) {
-      if (e.code() != Code::unavailable) throw;
-      throw no_room(e);
-    }
-  };
-  while (hold() == RefLock::Taken::busy) {
-    const std::string waiting = lock_.recover(false);
-    if (waiting.empty()) continue;
-    // Patient once; after that others' writes must not wait behind each try.
-    if (steady_clock::now() < busy_until_ || steady_clock::now() - begin > kPatience) {
-      busy_until_ = steady_clock::now() + std::chrono::seconds(5);
-      throw Error(Code::unavailable, waiting);
-    }
-    std::this_thread::sleep_for(kStep);
-  }
-}
-
-void Writer::open_generation() {
-  const uint64_t number = last_generation_ + 1;
-  // Its file in the journal was that of a generation four before.
-  if (number > Journal::kSegments && !sealer_->wait_sealed(number - Journal::kSegments))
-    throw Error(Code::unavailable, sealer_->trouble());
-  parts_.journal.begin(number);
-  ledger_.open(number);
 }
 
 }  // namespace umpteenth::store

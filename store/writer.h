@@ -25,6 +25,8 @@
 
 namespace umpteenth::store {
 
+inline constexpr std::chrono::milliseconds kGenerationLife(250);
+
 struct Request {
   enum class What { commit, rows, flush, look };
   What what = What::commit;
@@ -113,10 +115,13 @@ class Writer {
   void open_generation();
   void close_generation();
   bool generation_due() const;
+  // After a failed sync what the open generation holds may not be what was acknowledged.
+  bool may_seal() const { return ledger_.is_open() && broken_.empty(); }
 
   // adoption.cc: edits by others.
   struct Admission;
   void adopt_pending();
+  std::optional<Oid> moved_ref();
   void adopt(const Oid& theirs);
   bool restore_ours(const Oid& theirs, ObjectReader& reader);
   void admit(std::vector<FileEdit> edits, std::optional<FolderTree> tree, const Oid& head,
