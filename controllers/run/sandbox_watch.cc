@@ -8,8 +8,8 @@
 
 namespace umpteenth::controllers::run {
 namespace {
-constexpr std::chrono::milliseconds kLookWithEvents{5'000};
-constexpr std::chrono::milliseconds kLookWithoutEvents{700};
+// Also while events are read: nobody knows when a stream that was asked for is really open.
+constexpr std::chrono::milliseconds kLook{700};
 constexpr std::chrono::milliseconds kReopen{250};
 }  // namespace
 
@@ -70,29 +70,24 @@ bool SandboxWatch::concerns_us(const engine::EngineEvent& event) const {
 }
 
 void SandboxWatch::read_events(Observer& observer, const std::stop_token& stop) {
-  auto set_listening = [&observer](bool listening) {
+  auto look_now = [&observer] {
     std::lock_guard lock(observer.mutex);
-    observer.listening = listening;
-    observer.look = true;  // whatever happened around the change was not seen
+    observer.look = true;
     observer.changed.notify_all();
   };
   while (!stop.stop_requested()) {
     try {
-      set_listening(true);
       observer.engine->events(
           {},
           [&](const engine::EngineEvent& event) {
-            if (event.type == "image" || !concerns_us(event)) return;
-            std::lock_guard lock(observer.mutex);
-            observer.look = true;
-            observer.changed.notify_all();
+            if (event.type != "image" && concerns_us(event)) look_now();
           },
           stop);
-    } catch (const Error& e) {  // the looker looks more often until the stream is back
+    } catch (const Error& e) {  // the looker looks anyway
       log::debug("engine event stream ended", {{"error", log::clip(e.message())}});
     }
     if (stop.stop_requested()) return;
-    set_listening(false);
+    look_now();  // what happened meanwhile was not seen
     std::unique_lock lock(observer.mutex);
     observer.changed.wait_for(lock, stop, kReopen, [] { return false; });
   }
@@ -102,8 +97,7 @@ void SandboxWatch::look(Observer& observer, const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     {
       std::unique_lock lock(observer.mutex);
-      auto wait = observer.listening ? kLookWithEvents : kLookWithoutEvents;
-      observer.changed.wait_for(lock, stop, wait, [&observer] { return observer.look; });
+      observer.changed.wait_for(lock, stop, kLook, [&observer] { return observer.look; });
       observer.look = false;
     }
     if (stop.stop_requested()) return;

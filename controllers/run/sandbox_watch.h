@@ -1,5 +1,5 @@
 // Notices within a second that a live sandbox lost its container, its network or the broker's
-// endpoint: by the engine's events, and by looking again where those cannot be had.
+// endpoint: by the engine's events, and by looking again all the time.
 #pragma once
 
 #include <condition_variable>
@@ -41,7 +41,6 @@ class SandboxWatch {
     std::mutex mutex;
     std::condition_variable_any changed;
     bool look = true;
-    bool listening = false;  // the event stream is open
     std::jthread events, looker;
   };
 
