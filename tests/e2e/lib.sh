@@ -38,7 +38,7 @@ $out"; return 1; fi
 # eventually NAME SECONDS COMMAND…: polls until it succeeds.
 eventually() {
   local name=$1 seconds=$2; shift 2
-  local deadline=$((SECONDS + seconds))
+  local deadline=$((SECONDS + seconds * ${UMPTEENTH_PATIENCE:-3}))   # CI machines are slow and shared
   until "$@" >"$WORK/eventually" 2>&1; do
     if [ $SECONDS -ge $deadline ]; then bad "$name" "not within $seconds s: $*
 $(cat "$WORK/eventually")"; return 1; fi
