@@ -2,12 +2,13 @@
 
 #include <functional>
 
+#include "apis/apply.h"
 #include "apis/object.h"
 #include "apis/patch.h"
 #include "apis/workspace.h"
 #include "apis/yaml.h"
 #include "server/admission.h"
-#include "server/managed_fields.h"
+#include "server/effect.h"
 #include "server/run_writes.h"
 
 namespace umpteenth::server {
@@ -17,13 +18,6 @@ constexpr int kMostTries = 8;  // of a patch that others' writes overtook
 constexpr size_t kMaxBody = 3U << 20;
 
 using Mutate = std::function<json::Value(const json::Value& old)>;
-
-Manager manager_of(const Call& call, const WriteQuery& query) {
-  return {*call.resource().kind, query.options.field_manager, call.target.subresource, call.now};
-}
-
-// The owners of an apply come from server_side_apply; others are recorded by apis.
-bool is_apply(const Call& call) { return body_type(call.http) == BodyType::apply_patch; }
 
 bool writes_status(const Call& call) { return call.target.subresource == "status"; }
 
@@ -37,7 +31,6 @@ void take_warnings(Call& call, std::vector<std::string> warnings) {
 
 // A create's document, validated, sealed and with its first owner.
 json::Value admit_create(Env& env, Call& call, const WriteQuery& query, json::Value object) {
-  const json::Value owners = object.at_path({"metadata", "managedFields"});
   const json::Value given = object;
   seal_values(env, call, object, nullptr);
   apis::Admitted admitted;
@@ -47,7 +40,6 @@ json::Value admit_create(Env& env, Call& call, const WriteQuery& query, json::Va
     throw without_values(e, given);
   }
   take_warnings(call, std::move(admitted.warnings));
-  if (is_apply(call)) admitted.object["metadata"].set("managedFields", owners);
   return std::move(admitted.object);
 }
 
@@ -104,7 +96,6 @@ http::Response create_namespace(Env& env, Call& call, const WriteQuery& query,
 json::Value admit_update(Env& env, Call& call, const WriteQuery& query, const json::Value& old,
                          json::Value desired) {
   const apis::Kind& kind = *call.resource().kind;
-  const json::Value owners = desired.at_path({"metadata", "managedFields"});
   const json::Value given = desired;
   call.warnings.clear();  // of a try before
   apis::Admitted admitted;
@@ -119,13 +110,7 @@ json::Value admit_update(Env& env, Call& call, const WriteQuery& query, const js
     throw without_values(e, given);
   }
   take_warnings(call, std::move(admitted.warnings));
-  if (is_apply(call)) admitted.object["metadata"].set("managedFields", owners);
   return std::move(admitted.object);
-}
-
-// Nothing a person would call a change: the revision stays.
-bool without_effect(const json::Value& old, const json::Value& now) {
-  return same_but_for_owners(old, now) && same_owners(old, now);
 }
 
 store::Change change_of(const store::Key& key, const json::Value& object, uint64_t revision) {
@@ -188,43 +173,35 @@ json::Value without_secrets(json::Value applied) {
   return applied;
 }
 
-// What an apply may set: on the object everything but status, on /status only that.
-json::Value applied_part(const Call& call, json::Value applied) {
-  if (!writes_status(call)) {
-    applied.erase("status");
-    return applied;
-  }
-  json::Value only = json::Value::object();
-  for (const char* field : {"apiVersion", "kind", "metadata", "status"})
-    if (const json::Value* v = applied.find(field)) only.set(field, *v);
-  if (json::Value* meta = only.find("metadata")) {
-    meta->erase("labels");
-    meta->erase("annotations");
-  }
-  return only;
+// The applied document laid over what is there. A Secret is sealed first, so that its fields are
+// owned as they are kept; the annotation goes on naming what was given.
+json::Value apply_to(Env& env, const Call& call, const WriteQuery& query, const json::Value* old,
+                     const json::Value& given) {
+  json::Value mine = given;
+  seal_values(env, call, mine, old);
+  const apis::ApplyOptions options{query.options.field_manager, query.force, call.now};
+  json::Value merged = apis::apply(*call.resource().kind, old, mine, options).object;
+  if (call.resource().stored_as != "secrets") return merged;
+  merged.set("status", mine.get("status"));
+  if (old && options.manager == "kubectl" && !apis::annotation_of(*old, apis::kLastApplied).empty())
+    merged["metadata"]["annotations"].set(apis::kLastApplied, without_secrets(given).dump() + "\n");
+  return merged;
 }
 
-http::Response apply_patch(Env& env, Call& call, const WriteQuery& query, json::Value applied) {
-  fit_to_path(call, applied);
-  applied = applied_part(call, std::move(applied));
-  const Manager manager = manager_of(call, query);
-  if (!env.store.find(call.key()) && !writes_status(call)) {
+http::Response apply_patch(Env& env, Call& call, WriteQuery query, json::Value given) {
+  if (writes_status(call))
+    throw Error(Code::unsupported_media_type,
+                "status is not applied: patch it with application/merge-patch+json");
+  fit_to_path(call, given);
+  query.options.managed_fields_made = true;
+  if (!env.store.find(call.key())) {
     authorize(call, "create");
     require_workspace(env, call);
-    if (call.resource().stored_as == "runs") return create_run(env, call, query, applied);
-    seal_values(env, call, applied, nullptr);
-    return create(env, call, query, server_side_apply({}, applied, manager, query.force));
+    if (call.resource().stored_as == "runs") return create_run(env, call, query, given);
+    return create(env, call, query, apply_to(env, call, query, nullptr, given));
   }
-  return update(env, call, query, [&](const json::Value& old) {
-    json::Value mine = applied;
-    if (!writes_status(call)) seal_values(env, call, mine, &old);
-    mine.erase("status");
-    if (writes_status(call)) mine.set("status", applied.get("status"));
-    json::Value merged = server_side_apply(old, mine, manager, query.force);
-    if (manager.name == "kubectl" && !writes_status(call))
-      refresh_last_applied(merged, without_secrets(applied));
-    return merged;
-  });
+  return update(env, call, query,
+                [&](const json::Value& old) { return apply_to(env, call, query, &old, given); });
 }
 
 }  // namespace
