@@ -39,6 +39,12 @@ const struct Command {
      "run a command in a process group that can be killed", true},
     {"relay", command_relay, "--listen ADDRESS:PORT --socket PATH",
      "forward connections to the broker's socket", true},
+    {"netcheck", command_netcheck,
+     "[--timeout DURATION] [--reach ADDRESS…] [--unreachable ADDRESS…]",
+     "say which addresses can be reached; exits 1 where one is not as expected", true},
+    {"hostfw", command_hostfw,
+     "[--here] [--out FILE] save | restore nft|legacy [FILE] | isolate BRIDGE…",
+     "read and change the firewall of the engine's host", true},
 };
 
 void print(const Command& command) {

@@ -22,6 +22,8 @@ __attribute__((format(printf, 1, 2))) int usage(const char* format, ...);
 int command_init(int argc, char** argv);
 int command_exec(int argc, char** argv);
 int command_relay(int argc, char** argv);
+int command_netcheck(int argc, char** argv);
+int command_hostfw(int argc, char** argv);
 int command_llm(int argc, char** argv);
 int command_state(int argc, char** argv);
 int command_output(int argc, char** argv);
