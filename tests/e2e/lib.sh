@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-BIN=$PWD/build/bin
+BIN=${UMPTEENTH_BIN:-$PWD/build/bin}
 export PATH=$BIN:$PATH
 ENGINE=${UMPTEENTH_ENGINE:?set UMPTEENTH_ENGINE to the socket of an engine; ./dev test e2e does}
 ENGINE=${ENGINE#unix://}
@@ -48,7 +48,10 @@ $(cat "$WORK/eventually")"; return 1; fi
   ok "$name"
 }
 
-engine_api() { curl -sS --max-time 30 --unix-socket "$ENGINE" -X "$1" "http://engine$2"; }
+engine_api() { # METHOD PATH [curl arguments]
+  local method=$1 path=$2; shift 2
+  curl -sS --max-time 30 --unix-socket "$ENGINE" -X "$method" "http://engine$path" "$@"
+}
 
 # start_umpd DATA [flags…]: waits until it is ready; sets umpd_pid, UMPCONFIG, KUBECONFIG.
 start_umpd() {

@@ -41,7 +41,9 @@ OUTSIDE6="2001:db8::10 fd00:ec2::254 fd12:3456::5"
 BRIDGES="172.16.0.0/12 10.201.0.0/16 10.202.0.0/16"   # the engine's pools and umpd's
 
 inside() { # router|attacker CMD…
-  local net=$L/$1.netns; shift
+  local net=$L/$1.netns
+  mounted "$net" || net=/proc/$(cat "$L/$1.pid")/ns/net   # the host's mount namespace does not have it
+  shift
   nsenter --net="$net" "$@"
 }
 on_host() {
@@ -128,6 +130,23 @@ down() {
   rm -rf "$L"
 }
 
+# The logs are written in the order of arrival: once a mark stands in each, what came before it does.
+knock() { # name HOST port
+  # shellcheck disable=SC2016
+  inside "$1" bash -c 'exec 3<>"/dev/udp/$1/$2" && echo >&3; timeout 2 bash -c "exec 4<>/dev/tcp/$1/$2"' - "$2" "$3" 2>/dev/null
+}
+arrivals() {
+  local port=$((60000 + RANDOM % 1000)) deadline=$((SECONDS + 30)) name
+  knock attacker 192.0.2.1 $port; knock attacker 192.0.2.2 $port; knock router 192.0.2.66 $port
+  for name in router attacker host; do
+    until grep -q "tcp [0-9.]*:$port " "$L/$name.log" && grep -q "udp [0-9.]*:$port " "$L/$name.log"; do
+      [ $SECONDS -lt $deadline ] || { echo "lab.sh: the log of $name does not see a mark" ; break; }
+      sleep .05
+    done
+  done
+  cat "$L"/*.log | sort -s -n -k 1,1 | sed -E '/:60[0-9]{3} from 192\.0\.2\.(1|66):/d'
+}
+
 locked() { exec 9<"$L" && flock 9; }
 
 case $verb in
@@ -135,7 +154,7 @@ case $verb in
   down) locked; down ;;
   host) on_host "$@" ;;
   router | attacker) inside "$verb" "$@" ;;
-  arrivals) cat "$L"/*.log | sort -s -n -k 1,1 ;;
-  forget) for f in "$L"/*.log; do : >"$f"; done ;;
+  arrivals) arrivals ;;
+  forget) arrivals >/dev/null; for f in "$L"/*.log; do : >"$f"; done ;;
   *) usage ;;
 esac
