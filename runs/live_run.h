@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "runs/egress.h"
 #include "store/store.h"
 
 namespace umpteenth::runs {
@@ -26,6 +27,7 @@ struct RunInfo {
   int64_t max_cost_micro_usd = 0;  // 0 = off
   std::vector<std::string> declared_outputs;
   Time deadline;
+  EgressGrant egress;  // nothing, unless it is set
 };
 
 // Money in micro-USD. A reservation is settled once with what was really charged.

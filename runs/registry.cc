@@ -30,11 +30,22 @@ std::string Registry::add(std::shared_ptr<LiveRun> run, std::string endpoint) {
 }
 
 void Registry::remove(std::string_view run_uid) {
+  const std::string uid(run_uid);
+  std::function<void(const std::string&)> removed;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto entry = by_uid_.find(uid);
+    if (entry == by_uid_.end()) return;
+    uid_by_token_hash_.erase(entry->second.token_hash);
+    by_uid_.erase(entry);
+    removed = removed_;
+  }
+  if (removed) removed(uid);
+}
+
+void Registry::on_remove(std::function<void(const std::string& run_uid)> listener) {
   const std::lock_guard lock(mutex_);
-  const auto entry = by_uid_.find(std::string(run_uid));
-  if (entry == by_uid_.end()) return;
-  uid_by_token_hash_.erase(entry->second.token_hash);
-  by_uid_.erase(entry);
+  removed_ = std::move(listener);
 }
 
 std::shared_ptr<LiveRun> Registry::find(std::string_view token, std::string_view endpoint) const {

@@ -182,6 +182,13 @@ bool receive(int fd, int64_t deadline, Buffer* into) {
 
 }  // namespace
 
+int dial_broker(Buffer* token) {
+  Broker broker;
+  if (!find_broker(&broker)) return -1;
+  token->append(broker.token.data(), broker.token.size());
+  return connect_to(broker);
+}
+
 bool call_broker(const char* method, const char* path, const Buffer* body, Answer* answer) {
   Broker broker;
   if (!find_broker(&broker)) return false;

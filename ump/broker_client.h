@@ -17,6 +17,8 @@ struct Answer {
 bool call_broker(const char* method, const char* path, const Buffer* body, Answer* answer);
 // The same; a status other than 2xx is an error whose message is printed.
 bool call_broker_ok(const char* method, const char* path, const Buffer* body, Answer* answer);
+// Connected, non-blocking, and what authorises a caller; -1 with a message.
+int dial_broker(Buffer* token);
 void complain_about(const Answer& answer);
 
 }  // namespace umpteenth::ump

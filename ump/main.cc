@@ -31,6 +31,8 @@ const struct Command {
     {"step", command_step, "NAME…", "put a marker on the run's timeline", false},
     {"summary", command_summary, "[TEXT|-]", "say what the script did", false},
     {"fail", command_fail, "[REASON]", "report that the run failed; exits 1", false},
+    {"connect", command_connect, "HOST PORT",
+     "stdin and stdout through the egress proxy to a host, as a ProxyCommand of ssh", false},
     {"version", command_version, "", "print the version", false},
     {"help", command_help, "[--all]", "print this", false},
     {"init", command_init, "[--ttl DURATION]", "the sandbox's first process", true},

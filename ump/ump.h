@@ -24,6 +24,7 @@ int command_exec(int argc, char** argv);
 int command_relay(int argc, char** argv);
 int command_netcheck(int argc, char** argv);
 int command_hostfw(int argc, char** argv);
+int command_connect(int argc, char** argv);
 int command_llm(int argc, char** argv);
 int command_state(int argc, char** argv);
 int command_output(int argc, char** argv);

@@ -114,8 +114,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   Task<void> serve(std::shared_ptr<Connection> self);
+  void begin_with(const std::string& already_read);
   void wind_down();
   void cut();
+  const Endpoint& local() const { return local_; }
 
  private:
   // Reading and writing; false = closed, failed, or past the deadline.
@@ -149,6 +151,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Steady::time_point armed_until_ = Steady::time_point::max();
   bool armed_ = false, timed_out_ = false;
   bool cut_ = false, ending_ = false, idle_ = false, linger_ = false, counted_ = false;
+  bool adopted_ = false;
 
   boost::beast::flat_buffer in_;
   Signal signal_;
@@ -237,7 +240,7 @@ Task<void> Connection::serve([[maybe_unused]] std::shared_ptr<Connection> self) 
 }
 
 Task<bool> Connection::open() {
-  if (shared_.proxy_v2) {
+  if (shared_.proxy_v2 && !adopted_) {
     const bool told = co_await read_proxy_header();
     if (!told) co_return false;
   }
@@ -541,9 +544,16 @@ void Connection::cut() {
   signal_.notify();
 }
 
-void begin_connection(Shared& shared, int socket, Endpoint peer, Endpoint local) {
-  const auto connection =
-      std::make_shared<Connection>(shared, socket, std::move(peer), std::move(local));
+void Connection::begin_with(const std::string& already_read) {
+  adopted_ = true;
+  const asio::mutable_buffer space = in_.prepare(already_read.size());
+  std::copy(already_read.begin(), already_read.end(), static_cast<char*>(space.data()));
+  in_.commit(already_read.size());
+}
+
+namespace {
+
+void begin(Shared& shared, const std::shared_ptr<Connection>& connection) {
   asio::co_spawn(shared.io->get_executor(), connection->serve(connection),
                  [](const std::exception_ptr& failure) {
                    try {
@@ -554,8 +564,25 @@ void begin_connection(Shared& shared, int socket, Endpoint peer, Endpoint local)
                  });
 }
 
+}  // namespace
+
+void begin_connection(Shared& shared, int socket, Endpoint peer, Endpoint local) {
+  begin(shared, std::make_shared<Connection>(shared, socket, std::move(peer), std::move(local)));
+}
+
+void begin_adopted(Shared& shared, int socket, const std::string& already_read, Endpoint peer,
+                   Endpoint local) {
+  const auto connection =
+      std::make_shared<Connection>(shared, socket, std::move(peer), std::move(local));
+  connection->begin_with(already_read);
+  begin(shared, connection);
+}
+
 void wind_down(Connection& connection) { connection.wind_down(); }
 void cut(Connection& connection) { connection.cut(); }
+void cut(Connection& connection, const std::string& local_address) {
+  if (connection.local().address == local_address) connection.cut();
+}
 
 std::string_view Shared::date() {
   const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(

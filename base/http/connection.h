@@ -54,8 +54,12 @@ struct Shared {
 // Takes the socket. The connection keeps itself alive until it ends, then leaves
 // shared.connections.
 void begin_connection(Shared& shared, int socket, Endpoint peer, Endpoint local);
+// The same for one whose ends are known and of which something has been read already.
+void begin_adopted(Shared& shared, int socket, const std::string& already_read, Endpoint peer,
+                   Endpoint local);
 // Ends it as soon as the request under way has been answered; streams end properly.
 void wind_down(Connection& connection);
 void cut(Connection& connection);
+void cut(Connection& connection, const std::string& local_address);  // where that is its own
 
 }  // namespace umpteenth::http

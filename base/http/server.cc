@@ -70,6 +70,7 @@ struct Server::Impl {
         pause(io) {
     shared.io = &io;
     if (listen.tls) shared.tls = make_tls(*listen.tls);
+    if (listen.adopt_only) return;
     Fd fd = listen_on(listen);
     port = bound_port(fd.get());
     listener.assign(fd.release());
@@ -109,9 +110,21 @@ struct Server::Impl {
                      std::move(accepted.local));
   }
 
+  void adopt(Fd socket, const std::string& already_read, Endpoint peer, Endpoint local) {
+    if (shared.stopping || shared.open >= shared.limits.connections) {
+      ++shared.refused;
+      return;
+    }
+    begin_adopted(shared, socket.release(), already_read, std::move(peer), std::move(local));
+  }
+
+  void cut_local(const std::string& address) {
+    for (Connection* connection : shared.connections) http::cut(*connection, address);
+  }
+
   void start() {
     shared.pool.start();
-    accept_more();
+    if (!listen.adopt_only) accept_more();
     thread = std::thread([this] { io.run(); });
   }
 
@@ -160,7 +173,7 @@ struct Server::Impl {
 
   void cut_all() {
     pause.cancel();
-    for (Connection* connection : shared.connections) cut(*connection);
+    for (Connection* connection : shared.connections) http::cut(*connection);
   }
 
   asio::io_context io{1};
@@ -185,6 +198,16 @@ Server::~Server() { stop(std::chrono::milliseconds(0)); }
 void Server::start() { impl_->start(); }
 void Server::stop(std::chrono::milliseconds grace) { impl_->stop(grace); }
 int Server::port() const { return impl_->port; }
+
+void Server::adopt(int socket, std::string already_read, Endpoint peer, Endpoint local) {
+  asio::post(impl_->io, [impl = impl_.get(), held = std::make_shared<Fd>(socket),
+                         read = std::move(already_read), from = std::move(peer),
+                         to = std::move(local)] { impl->adopt(std::move(*held), read, from, to); });
+}
+
+void Server::cut(const std::string& local_address) {
+  asio::post(impl_->io, [impl = impl_.get(), local_address] { impl->cut_local(local_address); });
+}
 
 ServerStats Server::stats() const {
   return {.connections = impl_->shared.open,

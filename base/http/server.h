@@ -28,6 +28,7 @@ struct ListenOn {
   // Each connection begins with a PROXY v2 header (a peer without one is dropped); its addresses
   // become Request::peer and Request::local.
   bool proxy_v2 = false;
+  bool adopt_only = false;  // no listener at all: every connection comes by Server::adopt()
 };
 
 struct Admitted {
@@ -70,6 +71,11 @@ class Server {
   // Stops accepting, ends streams, waits for handlers up to grace, then cuts.
   void stop(std::chrono::milliseconds grace);
   int port() const;
+  // Serves a connected socket that somebody else accepted, and has read from: any thread. The
+  // ends are what requests are told; no PROXY header is expected.
+  void adopt(int socket, std::string already_read, Endpoint peer, Endpoint local);
+  // Ends the connections that were adopted with this local address, at once. Any thread.
+  void cut(const std::string& local_address);
   ServerStats stats() const;
   // New connections use the new certificate.
   void replace_tls(const TlsFiles& tls);

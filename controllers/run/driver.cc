@@ -28,6 +28,7 @@ runs::RunInfo info_of(const store::Key& key, const std::string& uid, const apis:
   info.max_cost_micro_usd = static_cast<int64_t>(job.limits.max_cost_usd * 1e6);
   info.declared_outputs = job.outputs;
   info.deadline = deadline;
+  info.egress = runs::egress_grant(job);
   return info;
 }
 
