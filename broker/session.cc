@@ -223,8 +223,8 @@ Session::Go Session::authorise(const std::string& password) {
 Session::Go Session::open(const std::string& host, int port) {
   port_ = port;
   const auto normal = normal_host(host);
+  host_ = normal.value_or(log::clip(host, 100));
   if (!normal || port == 0) return refuse(400, "the target host is malformed");
-  host_ = *normal;
   const auto& grant = core_.runs.at(run_uid_).run->info().egress;
   const std::string refusal = host_refusal(grant, host_);
   if (!refusal.empty()) return refuse(403, refusal);

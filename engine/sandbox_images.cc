@@ -10,7 +10,7 @@ namespace umpteenth::engine {
 namespace {
 
 // Counts up when the layout below changes, so that images of older ones are made anew.
-constexpr char kLayout[] = "1";
+constexpr char kLayout[] = "2";
 constexpr size_t kMaxProgram = 16U << 20;
 constexpr int kAgent = 1000;
 
@@ -22,6 +22,23 @@ std::string layout_tar() {
   w.add_directory("ump/logs", 0755, kAgent, kAgent);
   w.add_directory("run/ump", 01777);
   return w.finish();
+}
+
+// Where there is no proxy to go through, ssh goes its own way. Read by the distributions' ssh
+// configuration; an image without ssh has no such folder and needs none. `test` without a word is
+// false, and quotes within quotes are for newer versions of ssh only.
+constexpr char kSshConfig[] =
+    "Match !host localhost,127.0.0.1 exec \"test $ALL_PROXY\"\n"
+    "  ProxyCommand /usr/local/bin/ump connect %h %p\n";
+
+void put_ssh_config(Engine& engine, const std::string& container) {
+  TarWriter w;
+  w.add_file("ump.conf", kSshConfig, 0644);
+  try {
+    engine.put_archive(container, "/etc/ssh/ssh_config.d", w.finish());
+  } catch (const Error& e) {
+    if (e.code() != Code::not_found) throw;
+  }
 }
 
 // The folder is named only where the base has none: an entry for it would replace a link there.
@@ -122,6 +139,7 @@ std::string SandboxImages::prepare(const Image& base, const std::string& base_na
   });
   put_program(engine_, container, program.bytes);
   engine_.put_archive(container, "/", layout_tar());
+  put_ssh_config(engine_, container);
   ImageChanges changes;
   changes.labels = labels;
   changes.entrypoint = spec.entrypoint;

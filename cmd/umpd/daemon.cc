@@ -1,9 +1,11 @@
 #include "cmd/umpd/daemon.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <thread>
@@ -17,9 +19,11 @@
 #include "base/http/server.h"
 #include "base/log.h"
 #include "broker/broker.h"
+#include "broker/front.h"
 #include "cmd/umpd/adapters.h"
 #include "cmd/umpd/data_dir.h"
 #include "cmd/umpd/engine_parts.h"
+#include "cmd/umpd/engine_topology.h"
 #include "cmd/umpd/identity.h"
 #include "controllers/controllers.h"
 #include "runs/registry.h"
@@ -90,12 +94,14 @@ class Daemon {
         tokens_(*store_, clock_),
         identity_(load_identity(config, data_.path(), clock_.now())),
         broker_(registry_, broker_options()),
-        broker_server_(broker_listener(), broker::limits(static_cast<int>(config_.runs.max_concurrent)), broker_.site()),
-        broker_tcp_(make_broker_tcp()),
+        broker_server_(adopt_only(), broker::limits(static_cast<int>(config_.runs.max_concurrent)),
+                       broker_.site()),
+        front_(registry_, broker_server_, front_options()),
         controllers_(*store_, clock_, registry_, sealer_, controller_options()),
         trigger_port_(controllers_),
         plan_port_(controllers_),
         api_(api_deps()) {
+    open_front();
     if (data_.made_key())
       log::warn("made an encryption key: back it up, secrets cannot be opened without it",
                 {{"file", (data_.path() / "encryption.key").string()}});
@@ -125,26 +131,31 @@ class Daemon {
     return options;
   }
 
-  // A folder that the relay container mounts: nothing but the socket is in it. The data folder
-  // above is closed to everybody else.
-  http::ListenOn broker_listener() {
-    const fs::path folder = data_.path() / "broker";
-    fs::create_directories(folder);
-    fs::permissions(folder, fs::perms(0755));
+  static http::ListenOn adopt_only() {
     http::ListenOn listen;
-    listen.unix_path = (folder / "broker.sock").string();
-    listen.unix_mode = 0666;
-    listen.proxy_v2 = true;
+    listen.adopt_only = true;
     return listen;
   }
 
-  // Where umpd itself is a container of the engine, it is a member of each run network.
-  std::unique_ptr<http::Server> make_broker_tcp() {
-    if (!in_a_container()) return nullptr;
+  broker::FrontOptions front_options() {
+    broker::FrontOptions options;
+    options.topology = [this] { return topology_.now(); };
+    return options;
+  }
+
+  // A folder that the relay container mounts: nothing but the socket is in it. The data folder
+  // above is closed to everybody else. Where umpd itself is a container of the engine, it is a
+  // member of each run network.
+  void open_front() {
+    const fs::path folder = data_.path() / "broker";
+    fs::create_directories(folder);
+    fs::permissions(folder, fs::perms(0755));
+    front_.listen_unix((folder / "broker.sock").string(), 0666);
+    if (!in_a_container()) return;
     http::ListenOn listen;
     listen.host = "0.0.0.0";
     listen.port = static_cast<int>(config_.server.broker_port);
-    return std::make_unique<http::Server>(listen, broker::limits(static_cast<int>(config_.runs.max_concurrent)), broker_.site());
+    front_.listen(listen);
   }
 
   // The API is for people: connections that come in over a run's network are closed.
@@ -204,7 +215,8 @@ class Daemon {
   runs::Registry registry_;
   broker::Broker broker_;
   http::Server broker_server_;
-  std::unique_ptr<http::Server> broker_tcp_;
+  EngineTopology topology_{*store_, outbound_of(config_).topology.blocked};
+  broker::Front front_;
   controllers::Controllers controllers_;
   TriggerPort trigger_port_;
   PlanPort plan_port_;
@@ -248,7 +260,7 @@ int Daemon::wait_for_signal() {
 
 int Daemon::run() {
   broker_server_.start();
-  if (broker_tcp_) broker_tcp_->start();
+  front_.start();
   controllers_.start();
   http::ListenOn listen;
   listen.host = config_.server.host;
@@ -268,8 +280,8 @@ int Daemon::run() {
   api_server_->stop(1s);
   // Runs first, while the engine and the store still serve them.
   const bool done = controllers_.stop(Duration(7'500));
+  front_.stop();
   broker_server_.stop(200ms);
-  if (broker_tcp_) broker_tcp_->stop(200ms);
   if (!done) {
     log::warn("some work did not end in time: the next start cleans up after it");
     std::cerr.flush();
@@ -278,10 +290,21 @@ int Daemon::run() {
   return 0;
 }
 
+// Each tunnel of a sandbox takes two descriptors.
+void allow_descriptors() {
+  constexpr rlim_t kWanted = 32768;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kWanted) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kWanted);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    log::warn("cannot allow more descriptors", {{"limit", std::to_string(limit.rlim_cur)}});
+}
+
 }  // namespace
 
 int serve(const Config& config) {
   log::configure(config.log.level, config.log.json);
+  allow_descriptors();
   sigset_t signals;  // before any thread: all of them inherit it
   sigemptyset(&signals);
   for (int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);

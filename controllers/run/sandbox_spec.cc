@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstring>
+#include <utility>
 
 #include "controllers/run/sandbox_exec.h"
 #include "engine/names.h"
@@ -16,6 +18,24 @@ const std::vector<std::string>& root_job_capabilities() {
       "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER",  "FSETID", "KILL",      "MKNOD",
       "NET_BIND_SERVICE", "SETFCAP", "SETGID",       "SETPCAP", "SETUID", "SYS_CHROOT"};
   return kCapabilities;
+}
+
+// Programs read one case or the other. Node takes them only when told so.
+std::vector<std::string> proxy_env(const std::string& token) {
+  const std::string proxy = "ump:" + token + "@" + (kBrokerUrl + std::strlen("http://"));
+  const std::pair<std::string, std::string> variables[] = {
+      {"HTTP_PROXY", "http://" + proxy},
+      {"HTTPS_PROXY", "http://" + proxy},
+      {"ALL_PROXY", "socks5h://" + proxy},
+      {"NO_PROXY", "umpteenth,localhost,127.0.0.1"}};
+  std::vector<std::string> env{"NODE_USE_ENV_PROXY=1"};
+  for (const auto& [name, value] : variables) {
+    std::string lower = name;
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    env.push_back(name + "=" + value);
+    env.push_back(lower + "=" + value);
+  }
+  return env;
 }
 
 }  // namespace
@@ -64,16 +84,15 @@ engine::ContainerSpec container_spec(const SandboxParams& params) {
 }
 
 bool reserved_env(const std::string& name) {
-  constexpr std::array kReserved{"UMP_BROKER_URL", "UMP_TOKEN",  "UMP_RUN_ID",
-                                 "UMP_DNS",        "HTTP_PROXY", "HTTPS_PROXY",
-                                 "ALL_PROXY",      "NO_PROXY",   "NODE_USE_ENV_PROXY"};
+  constexpr std::array kReserved{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+                                 "NODE_USE_ENV_PROXY"};
   std::string upper = name;
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
-  return std::ranges::find(kReserved, upper) != kReserved.end();
+  return upper.starts_with("UMP_") || std::ranges::find(kReserved, upper) != kReserved.end();
 }
 
 std::vector<std::string> command_env(const std::string& token, const std::string& run_uid,
-                                     const std::vector<EnvVar>& secrets) {
+                                     apis::NetworkMode mode, const std::vector<EnvVar>& secrets) {
   std::vector<std::string> env;
   auto sorted = secrets;
   std::ranges::sort(sorted, {}, &EnvVar::name);
@@ -85,6 +104,8 @@ std::vector<std::string> command_env(const std::string& token, const std::string
   env.push_back(std::string("UMP_BROKER_URL=") + kBrokerUrl);
   env.push_back("UMP_TOKEN=" + token);
   env.push_back("UMP_RUN_ID=" + run_uid);
+  if (mode == apis::NetworkMode::allowed_domains)
+    for (std::string& variable : proxy_env(token)) env.push_back(std::move(variable));
   return env;
 }
 

@@ -32,12 +32,13 @@ std::string sandbox_name(const std::string& instance, const std::string& run_uid
 engine::Labels sandbox_labels(const SandboxParams& params, const char* role);
 engine::ContainerSpec container_spec(const SandboxParams& params);
 // The environment of every command: the run's own variables, then the secrets. Secrets named like a
-// reserved variable, or with a name that no environment can carry, are left out.
+// reserved variable, or with a name that no environment can carry, are left out. With
+// AllowedDomains the variables by which programs find the egress proxy come along.
 struct EnvVar {
   std::string name, value;
 };
 std::vector<std::string> command_env(const std::string& token, const std::string& run_uid,
-                                     const std::vector<EnvVar>& secrets);
+                                     apis::NetworkMode mode, const std::vector<EnvVar>& secrets);
 bool reserved_env(const std::string& name);
 
 }  // namespace umpteenth::controllers::run

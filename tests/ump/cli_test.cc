@@ -126,6 +126,13 @@ TEST_F(UmpCli, usage_errors_come_before_the_broker) {
                                              {"llm", "one", "two"},
                                              {"llm", "--model"},
                                              {"llm"},
+                                             {"connect"},
+                                             {"connect", "host"},
+                                             {"connect", "host", "0"},
+                                             {"connect", "host", "65536"},
+                                             {"connect", "ho st", "22"},
+                                             {"connect", "host:1", "22"},
+                                             {"connect", "", "22"},
                                              {"help", "me"}}) {
     // Neither variable is set: an error about them would show that the broker was looked for.
     const CommandResult result = ump(bad);
