@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace umpteenth::broker::test {
+namespace umpteenth::test {
 
 inline std::string sized(std::string_view bytes, int width) {
   std::string out;
@@ -39,4 +39,4 @@ inline std::string records(std::string_view message, size_t each = 16384) {
   return out;
 }
 
-}  // namespace umpteenth::broker::test
+}  // namespace umpteenth::test

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/http/listener.h"
 #include "broker/front.h"
+#include "broker/proxy_head.h"
 #include "tests/broker/support.h"
 #include "tests/support/raw_peer.h"
 

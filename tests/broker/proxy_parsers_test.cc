@@ -10,8 +10,8 @@ namespace umpteenth::broker {
 namespace {
 
 using namespace std::string_literals;
-using test::client_hello;
-using test::records;
+using ::umpteenth::test::client_hello;
+using ::umpteenth::test::records;
 
 TEST(Socks5, greeting_offers_methods) {
   EXPECT_EQ(socks5::parse_greeting("\x05"s).state, socks5::State::need_more);
