@@ -363,7 +363,7 @@ TEST_F(NarrowDoor, a_reader_that_does_not_read_holds_the_sender_up) {
   std::atomic<size_t> sent{0};
   const Upstream server([&](int socket) {
     const std::string block(65536, 'b');
-    while (send(socket, block.data(), block.size(), MSG_NOSIGNAL) > 0) sent += block.size();
+    while (::send(socket, block.data(), block.size(), MSG_NOSIGNAL) > 0) sent += block.size();
   });
   const auto peer = connect();
   peer->send(connect_head(server.at("listed.example"), token));
