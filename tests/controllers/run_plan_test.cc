@@ -165,19 +165,6 @@ TEST(Collect, refuses_what_is_too_large_and_what_is_no_tar) {
   EXPECT_EQ(all.refused.back(), "and 10 more");
 }
 
-TEST(SandboxSpec, reserved_variables_cannot_be_overridden) {
-  auto env = command_env("tok", "uid",
-                         {{"UMP_TOKEN", "x"},
-                          {"http_proxy", "x"},
-                          {"", "x"},
-                          {"A=B", "x"},
-                          {"NUL", std::string("a\0b", 3)},
-                          {"B", "2"},
-                          {"A", "1"}});
-  EXPECT_EQ(env, (std::vector<std::string>{"A=1", "B=2", "UMP_BROKER_URL=http://umpteenth:8081",
-                                           "UMP_TOKEN=tok", "UMP_RUN_ID=uid"}));
-}
-
 TEST(Spend, the_limit_is_off_at_zero_and_says_its_sum) {
   EXPECT_EQ(spend_problem(1'000'000'000, 0), "");
   EXPECT_EQ(spend_problem(4'999'999, 5), "");

@@ -228,7 +228,13 @@ std::unique_ptr<engine::Exec> FakeEngine::exec(const std::string& id, const engi
   processes_.push_back(shared);
   shared->thread = std::thread([this, shared, command = std::move(command)] {
     FakeProcess process(*this, shared);
-    const int code = command(process);
+    int code = 137;
+    try {
+      code = command(process);
+    } catch (const Error& e) {
+      // The container went while its command was reading or writing: the command went with it.
+      if (e.code() != Code::not_found) throw;
+    }
     std::scoped_lock done(shared->mutex);
     shared->exit_code = shared->killed_with.value_or(code);
     shared->changed.notify_all();
