@@ -101,13 +101,13 @@ class Daemon {
         trigger_port_(controllers_),
         plan_port_(controllers_),
         api_(api_deps()) {
-    open_front();
     if (data_.made_key())
       log::warn("made an encryption key: back it up, secrets cannot be opened without it",
                 {{"file", (data_.path() / "encryption.key").string()}});
     for (const std::string& warning :
          controllers::sandbox_engine::ensure_seeds(*store_, clock_, seeds_of(config)))
       log::warn("an option differs from the resource", {{"difference", warning}});
+    open_front();
   }
 
   int run();
@@ -151,7 +151,11 @@ class Daemon {
     fs::create_directories(folder);
     fs::permissions(folder, fs::perms(0755));
     front_.listen_unix((folder / "broker.sock").string(), 0666);
-    if (!in_a_container()) return;
+    const store::RecordPtr engine = store_->find({"sandboxengines", "", "default"});
+    if (engine)
+      own_container_ =
+          find_own_container(apis::sandbox_engine_spec_from(engine->parse().get("spec")).endpoint);
+    if (own_container_.empty()) return;  // the relay comes over the socket
     http::ListenOn listen;
     listen.host = "0.0.0.0";
     listen.port = static_cast<int>(config_.server.broker_port);
@@ -184,6 +188,7 @@ class Daemon {
     options.instance = data_.instance_id();
     options.broker_socket_dir = data_.path() / "broker";
     options.broker_port = static_cast<int>(config_.server.broker_port);
+    options.own_container = own_container_;
     return make_engine_parts(spec, options);
   }
 
@@ -217,6 +222,7 @@ class Daemon {
   http::Server broker_server_;
   EngineTopology topology_{*store_, outbound_of(config_).topology.blocked};
   broker::Front front_;
+  std::string own_container_;
   controllers::Controllers controllers_;
   TriggerPort trigger_port_;
   PlanPort plan_port_;

@@ -60,11 +60,7 @@ struct Lazy {
       attachment.socket_folder = options.broker_socket_dir.string();
       attachment.broker_port = options.broker_port;
       attachment.read_routes = [] { return read_or_empty("/proc/net/route"); };
-      if (in_a_container())
-        attachment.own_container =
-            engine::find_own_container(*engine, read_or_empty("/proc/self/mountinfo"),
-                                       read_or_empty("/proc/self/cgroup"), own_host_name())
-                .value_or("");
+      attachment.own_container = options.own_container;
       made = std::make_unique<engine::RunNetworks>(*engine, images, std::move(attachment));
     }
     return *made;
@@ -86,9 +82,18 @@ bool broker_in(engine::Engine& engine, const controllers::RunNetwork& network) {
 
 }  // namespace
 
-bool in_a_container() {
-  return fs::exists("/.dockerenv") || fs::exists("/run/.containerenv") ||
-         read_or_empty("/proc/self/cgroup").find("docker") != std::string::npos;
+std::string find_own_container(const std::string& endpoint) {
+  const std::string mountinfo = read_or_empty("/proc/self/mountinfo");
+  const std::string cgroup = read_or_empty("/proc/self/cgroup");
+  if (engine::container_id_candidates(mountinfo, cgroup, own_host_name()).empty()) return "";
+  try {
+    const auto engine = engine::make_docker_engine({endpoint, 1});
+    return engine::find_own_container(*engine, mountinfo, cgroup, own_host_name()).value_or("");
+  } catch (const Error& e) {
+    log::warn("cannot ask the engine whether umpd runs in it: taken as no",
+              {{"error", e.message()}});
+    return "";
+  }
 }
 
 controllers::EngineHandle::Parts make_engine_parts(const apis::SandboxEngineSpec& spec,

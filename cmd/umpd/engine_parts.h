@@ -13,12 +13,14 @@ struct EnginePartsOptions {
   std::string instance;
   std::filesystem::path broker_socket_dir;  // holds broker.sock, nothing else
   int broker_port = 8081;
+  std::string own_container;  // umpd's own id where it runs in one on this engine
 };
 
 controllers::EngineHandle::Parts make_engine_parts(const apis::SandboxEngineSpec& spec,
                                                    const EnginePartsOptions& options);
 
-// umpd runs in a container (which engine's is for the engine to say).
-bool in_a_container();
+// umpd's own container on that engine, "" where it runs in none. The engine must say so: files and
+// names that look like a container's are no proof. An engine that does not answer counts as no.
+std::string find_own_container(const std::string& endpoint);
 
 }  // namespace umpteenth::umpd

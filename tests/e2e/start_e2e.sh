@@ -15,8 +15,9 @@ expect "an unknown flag" 2 'unknown' umpd serve --nope
 expect "an unknown command" 2 'unknown' umpd sevre
 expect "version" 0 '^umpd [0-9]' umpd version
 
-start_umpd "$D" || { bad "umpd starts"; exit 1; }
+start_umpd "$D" --broker-port 18571 || { bad "umpd starts"; exit 1; }
 ok "umpd starts"
+(exec 3<>/dev/tcp/127.0.0.1/18571) 2>/dev/null && bad "no port of the host is open to sandboxes" || ok "no port of the host is open to sandboxes"
 [ "$(stat -c %a "$D")" = 700 ] && ok "the data folder is 0700" || bad "the data folder is 0700"
 [ "$(stat -c %a "$D/kubeconfig")" = 600 ] && ok "the kubeconfig is 0600" || bad "the kubeconfig is 0600"
 [ "$(stat -c %a "$D/encryption.key")" = 600 ] && ok "the generated key is 0600" || bad "the generated key is 0600"
