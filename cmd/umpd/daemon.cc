@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <mutex>
 #include <thread>
 
 #include "apis/lifecycle.h"
@@ -91,7 +92,6 @@ class Daemon {
         identity_(load_identity(config, data_.path(), clock_.now())),
         broker_(registry_, broker_options()),
         broker_server_(broker_listener(), broker::limits(static_cast<int>(config_.runs.max_concurrent)), broker_.site()),
-        broker_tcp_(make_broker_tcp()),
         controllers_(*store_, clock_, registry_, sealer_, controller_options()),
         trigger_port_(controllers_),
         plan_port_(controllers_),
@@ -138,13 +138,18 @@ class Daemon {
     return listen;
   }
 
-  // Where umpd itself is a container of the engine, it is a member of each run network.
-  std::unique_ptr<http::Server> make_broker_tcp() {
-    if (!in_a_container()) return nullptr;
+  // Where umpd itself is a container of an engine, it is a member of each run network there.
+  // Elsewhere no TCP port is open to sandboxes.
+  void listen_for_members() {
+    std::lock_guard lock(broker_tcp_mutex_);
+    if (broker_tcp_) return;
     http::ListenOn listen;
     listen.host = "0.0.0.0";
     listen.port = static_cast<int>(config_.server.broker_port);
-    return std::make_unique<http::Server>(listen, broker::limits(static_cast<int>(config_.runs.max_concurrent)), broker_.site());
+    auto made = std::make_unique<http::Server>(
+        listen, broker::limits(static_cast<int>(config_.runs.max_concurrent)), broker_.site());
+    made->start();
+    broker_tcp_ = std::move(made);
   }
 
   // The API is for people: connections that come in over a run's network are closed.
@@ -163,6 +168,7 @@ class Daemon {
     controllers::Options options;
     options.instance = data_.instance_id();
     options.max_concurrent = config_.runs.max_concurrent;
+    options.broker_port = static_cast<int>(config_.server.broker_port);
     options.outbound = outbound_of(config_);
     options.make_engine = [this](const apis::SandboxEngineSpec& spec) { return make_parts(spec); };
     return options;
@@ -173,6 +179,7 @@ class Daemon {
     options.instance = data_.instance_id();
     options.broker_socket_dir = data_.path() / "broker";
     options.broker_port = static_cast<int>(config_.server.broker_port);
+    options.listen_for_members = [this] { listen_for_members(); };
     return make_engine_parts(spec, options);
   }
 
@@ -204,6 +211,7 @@ class Daemon {
   runs::Registry registry_;
   broker::Broker broker_;
   http::Server broker_server_;
+  std::mutex broker_tcp_mutex_;
   std::unique_ptr<http::Server> broker_tcp_;
   controllers::Controllers controllers_;
   TriggerPort trigger_port_;
@@ -248,7 +256,6 @@ int Daemon::wait_for_signal() {
 
 int Daemon::run() {
   broker_server_.start();
-  if (broker_tcp_) broker_tcp_->start();
   controllers_.start();
   http::ListenOn listen;
   listen.host = config_.server.host;
@@ -269,7 +276,10 @@ int Daemon::run() {
   // Runs first, while the engine and the store still serve them.
   const bool done = controllers_.stop(Duration(7'500));
   broker_server_.stop(200ms);
-  if (broker_tcp_) broker_tcp_->stop(200ms);
+  {
+    std::lock_guard lock(broker_tcp_mutex_);
+    if (broker_tcp_) broker_tcp_->stop(200ms);
+  }
   if (!done) {
     log::warn("some work did not end in time: the next start cleans up after it");
     std::cerr.flush();

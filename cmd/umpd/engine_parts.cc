@@ -65,6 +65,8 @@ struct Lazy {
             engine::find_own_container(*engine, read_or_empty("/proc/self/mountinfo"),
                                        read_or_empty("/proc/self/cgroup"), own_host_name())
                 .value_or("");
+      if (!attachment.own_container.empty() && options.listen_for_members)
+        options.listen_for_members();
       made = std::make_unique<engine::RunNetworks>(*engine, images, std::move(attachment));
     }
     return *made;

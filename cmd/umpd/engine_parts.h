@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "controllers/sandbox_engine/engines.h"
@@ -13,6 +14,7 @@ struct EnginePartsOptions {
   std::string instance;
   std::filesystem::path broker_socket_dir;  // holds broker.sock, nothing else
   int broker_port = 8081;
+  std::function<void()> listen_for_members;  // umpd is a container of this engine
 };
 
 controllers::EngineHandle::Parts make_engine_parts(const apis::SandboxEngineSpec& spec,

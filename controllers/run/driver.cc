@@ -199,7 +199,7 @@ Driver::Ending Driver::run_agent(const models::Model& model, std::vector<EnvVar>
   SandboxTarget target;
   target.container = sandbox_->container;
   target.root_job = job_.sandbox.run_as_root;
-  target.env = command_env(token, uid_, secrets);
+  target.env = command_env(token, uid_, secrets, services_.broker_port);
   target.ending = live_->stop().get_token();
   SandboxExec io(handle_->engine(), services_.clock, std::move(target));
   json::Value input = run_.input.is_null() ? json::Value::object() : run_.input;

@@ -73,7 +73,7 @@ bool reserved_env(const std::string& name) {
 }
 
 std::vector<std::string> command_env(const std::string& token, const std::string& run_uid,
-                                     const std::vector<EnvVar>& secrets) {
+                                     const std::vector<EnvVar>& secrets, int broker_port) {
   std::vector<std::string> env;
   auto sorted = secrets;
   std::ranges::sort(sorted, {}, &EnvVar::name);
@@ -82,7 +82,7 @@ std::vector<std::string> command_env(const std::string& token, const std::string
                    name.find('\0') == std::string::npos && value.find('\0') == std::string::npos;
     if (carried && !reserved_env(name)) env.push_back(name + "=" + value);
   }
-  env.push_back(std::string("UMP_BROKER_URL=") + kBrokerUrl);
+  env.push_back("UMP_BROKER_URL=http://umpteenth:" + std::to_string(broker_port));
   env.push_back("UMP_TOKEN=" + token);
   env.push_back("UMP_RUN_ID=" + run_uid);
   return env;

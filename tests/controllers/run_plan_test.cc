@@ -176,6 +176,7 @@ TEST(SandboxSpec, reserved_variables_cannot_be_overridden) {
                           {"A", "1"}});
   EXPECT_EQ(env, (std::vector<std::string>{"A=1", "B=2", "UMP_BROKER_URL=http://umpteenth:8081",
                                            "UMP_TOKEN=tok", "UMP_RUN_ID=uid"}));
+  EXPECT_EQ(command_env("tok", "uid", {}, 9000).front(), "UMP_BROKER_URL=http://umpteenth:9000");
 }
 
 TEST(Spend, the_limit_is_off_at_zero_and_says_its_sum) {
