@@ -5,12 +5,14 @@
 
 D=$WORK/data
 own=$WORK/own-engine   # an engine that may be stopped
+shared=$ENGINE
 small=$WORK/small      # a disk that may be full
 patience=90            # seconds that nothing takes on an idle machine
 ends_all() {
   local rc
   stop_umpd 15 >/dev/null 2>&1
   [ ! -d "$own" ] || tests/support/engine.sh down "$own" >/dev/null 2>&1
+  ENGINE=$shared
   mountpoint -q "$small" && umount "$small"
   finish; rc=$?
   exit $rc
