@@ -20,6 +20,7 @@ namespace umpteenth::controllers {
 struct Options {
   std::string instance;        // the instance's id; on all that is ours on an engine
   int64_t max_concurrent = 3;  // runs.max_concurrent
+  int broker_port = 8081;      // server.broker_port: where a sandbox finds the broker
   OutboundPolicy outbound;     // for model calls
   Engines::Make make_engine;   // see sandbox_engine/docker_parts.h
   std::function<agent::Result(const agent::Params&)> run_agent = agent::run_agent;

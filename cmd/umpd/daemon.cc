@@ -178,6 +178,7 @@ class Daemon {
     controllers::Options options;
     options.instance = data_.instance_id();
     options.max_concurrent = config_.runs.max_concurrent;
+    options.broker_port = static_cast<int>(config_.server.broker_port);
     options.outbound = outbound_of(config_);
     options.make_engine = [this](const apis::SandboxEngineSpec& spec) { return make_parts(spec); };
     return options;

@@ -200,7 +200,7 @@ Driver::Ending Driver::run_agent(const models::Model& model, std::vector<EnvVar>
   SandboxTarget target;
   target.container = sandbox_->container;
   target.root_job = job_.sandbox.run_as_root;
-  target.env = command_env(token, uid_, job_.network.mode, secrets);
+  target.env = command_env(token, uid_, job_.network.mode, secrets, services_.broker_port);
   target.ending = live_->stop().get_token();
   SandboxExec io(handle_->engine(), services_.clock, std::move(target));
   json::Value input = run_.input.is_null() ? json::Value::object() : run_.input;
@@ -228,6 +228,7 @@ Driver::Ending Driver::run_agent(const models::Model& model, std::vector<EnvVar>
     result_.model_ms = std::max<int64_t>(0, since(from) - result_.tools_ms);
   });
   agent::Result result = services_.run_agent(params);
+  if (auto reported = live_->failure()) note_error("the job reported a failure: " + *reported);
   result_.turns = result.turns;
   result_.summary = result.summary.empty() ? live_->summary() : result.summary;
   return ending_of(result);
@@ -236,6 +237,8 @@ Driver::Ending Driver::run_agent(const models::Model& model, std::vector<EnvVar>
 Driver::Ending Driver::ending_of(const agent::Result& result) const {
   switch (result.end) {
     case agent::Result::End::succeeded:
+      if (auto reported = live_->failure())  // `ump fail`: the job's code knows better
+        return {apis::Phase::failed, "ReportedFailure", *reported};
       return {apis::Phase::succeeded, "Finished", result.message};
     case agent::Result::End::failed:
       return {apis::Phase::failed, "AgentFailed", result.message};

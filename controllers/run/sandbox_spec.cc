@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstring>
 #include <utility>
 
 #include "controllers/run/sandbox_exec.h"
@@ -21,8 +20,8 @@ const std::vector<std::string>& root_job_capabilities() {
 }
 
 // Programs read one case or the other. Node takes them only when told so.
-std::vector<std::string> proxy_env(const std::string& token) {
-  const std::string proxy = "ump:" + token + "@" + (kBrokerUrl + std::strlen("http://"));
+std::vector<std::string> proxy_env(const std::string& token, int broker_port) {
+  const std::string proxy = "ump:" + token + "@umpteenth:" + std::to_string(broker_port);
   const std::pair<std::string, std::string> variables[] = {
       {"HTTP_PROXY", "http://" + proxy},
       {"HTTPS_PROXY", "http://" + proxy},
@@ -92,7 +91,8 @@ bool reserved_env(const std::string& name) {
 }
 
 std::vector<std::string> command_env(const std::string& token, const std::string& run_uid,
-                                     apis::NetworkMode mode, const std::vector<EnvVar>& secrets) {
+                                     apis::NetworkMode mode, const std::vector<EnvVar>& secrets,
+                                     int broker_port) {
   std::vector<std::string> env;
   auto sorted = secrets;
   std::ranges::sort(sorted, {}, &EnvVar::name);
@@ -101,11 +101,11 @@ std::vector<std::string> command_env(const std::string& token, const std::string
                    name.find('\0') == std::string::npos && value.find('\0') == std::string::npos;
     if (carried && !reserved_env(name)) env.push_back(name + "=" + value);
   }
-  env.push_back(std::string("UMP_BROKER_URL=") + kBrokerUrl);
+  env.push_back("UMP_BROKER_URL=http://umpteenth:" + std::to_string(broker_port));
   env.push_back("UMP_TOKEN=" + token);
   env.push_back("UMP_RUN_ID=" + run_uid);
   if (mode == apis::NetworkMode::allowed_domains)
-    for (std::string& variable : proxy_env(token)) env.push_back(std::move(variable));
+    for (std::string& variable : proxy_env(token, broker_port)) env.push_back(std::move(variable));
   return env;
 }
 

@@ -10,7 +10,7 @@
 
 namespace umpteenth::controllers::run {
 
-inline constexpr char kBrokerUrl[] = "http://umpteenth:8081";
+inline constexpr int kBrokerPort = 8081;
 inline constexpr Duration kTtlBeyondTimeout{300'000};
 // The shared bridge of Internet sandboxes while the host is left alone (egressFilter: off).
 inline constexpr char kOpenNetwork[] = "ump-egress";
@@ -38,7 +38,8 @@ struct EnvVar {
   std::string name, value;
 };
 std::vector<std::string> command_env(const std::string& token, const std::string& run_uid,
-                                     apis::NetworkMode mode, const std::vector<EnvVar>& secrets);
+                                     apis::NetworkMode mode, const std::vector<EnvVar>& secrets,
+                                     int broker_port = kBrokerPort);
 bool reserved_env(const std::string& name);
 
 }  // namespace umpteenth::controllers::run

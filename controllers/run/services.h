@@ -30,6 +30,7 @@ struct Services {
   SandboxWatch& watch;
   Events& events;
   std::string instance;
+  int broker_port;  // server.broker_port
   std::function<agent::Result(const agent::Params&)> run_agent;
 };
 

@@ -211,6 +211,21 @@ TEST_F(DriverTest, a_failure_of_the_agent_is_the_runs) {
   expect_nothing_left();
 }
 
+TEST_F(DriverTest, what_ump_fail_reported_fails_the_run_whatever_the_agent_says) {
+  World world(ground, [](const agent::Params& params) {
+    params.run.set_failure("the data is bad");
+    return succeed("all went well");
+  });
+  ground->create_job("hello");
+  world.start();
+  std::string run = world.start_run("hello");
+  ASSERT_TRUE(world.ends(run, Phase::failed)) << ground->run(run).dump_pretty();
+  EXPECT_EQ(ground->status(run).reason, "ReportedFailure");
+  EXPECT_EQ(ground->status(run).message, "the data is bad");
+  EXPECT_NE(ground->timeline_text(run).find("the job reported a failure: the data is bad"),
+            std::string::npos);
+}
+
 TEST_F(DriverTest, the_sandbox_is_gone_when_its_container_its_network_or_the_broker_goes) {
   World world(ground, work_until_stopped);
   ground->create_job("hello", R"({"schedule":{"overlapPolicy":"Parallel"}})");

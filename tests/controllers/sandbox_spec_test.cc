@@ -40,6 +40,8 @@ TEST(CommandEnv, secrets_cannot_take_reserved_names) {
   ASSERT_EQ(env.size(), 5U);
   EXPECT_EQ(env[0], "A=1");
   EXPECT_EQ(env[1], "B=2");
+  EXPECT_EQ(command_env("tok", "uid", apis::NetworkMode::none, {}, 9000).front(),
+            "UMP_BROKER_URL=http://umpteenth:9000");
 }
 
 }  // namespace

@@ -31,6 +31,10 @@ expect "no token is 401" 0 '^401$' curl -sk -o /dev/null -w '%{http_code}' "$ser
 openssl s_client -connect "${server#https://}" -servername localhost </dev/null 2>/dev/null | openssl x509 -noout -ext subjectAltName 2>/dev/null >"$WORK/san"
 grep -q 'DNS:localhost' "$WORK/san" && grep -q 'IP Address:127.0.0.1' "$WORK/san" && grep -qi '0:0:0:0:0:0:0:1' "$WORK/san" && ok "the certificate names localhost, 127.0.0.1, ::1" || bad "the certificate names localhost, 127.0.0.1, ::1" "$(cat "$WORK/san")"
 
+sockets=$(find "/proc/$umpd_pid/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n')
+ports=$(awk '$4 == "0A" {print $10, $2}' /proc/net/tcp /proc/net/tcp6 | grep -wFf <(echo "$sockets") | wc -l)
+[ "$ports" = 1 ] && ok "one TCP port is open, the API's" || bad "one TCP port is open, the API's" "$ports are"
+
 umpctl apply -f examples/jobs/ >/dev/null
 long=$(umpctl get jobs -o name | grep -iE 'long|sleep|slow' | head -1 | sed 's|.*/||')
 umpctl run "$long" >/dev/null
