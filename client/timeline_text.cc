@@ -67,7 +67,7 @@ std::string timeline_line(const json::Value& event) {
   }
   const std::string time = event.get_string("time");
   std::string head = (time.size() >= 19 ? time.substr(11, 8) : time) + "  " + type;
-  head.resize(std::max<size_t>(head.size() + 1, 27), ' ');
+  head.resize(std::max<size_t>(head.size() + 2, 30), ' ');
   return head + text;
 }
 

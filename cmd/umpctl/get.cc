@@ -339,15 +339,22 @@ void describe_events(Invocation& line, const Target& t, const json::Value& objec
   }
 }
 
+// Keys of labels and annotations are shown as they are: they are what -l takes.
+void describe_pairs(const std::string& head, const json::Value& pairs) {
+  if (pairs.size() == 0) return;
+  std::cout << head << ":\n";
+  for (const json::Member& m : pairs.members())
+    std::cout << "  " << m.key << "=" << m.value.as_string() << "\n";
+}
+
 void describe_one(Invocation& line, const Target& t, const json::Value& object) {
   describe_member("Name", apis::name_of(object), 0, std::cout);
   if (!t.ns.empty()) describe_member("Workspace", apis::namespace_of(object), 0, std::cout);
   const json::Value& metadata = object.get("metadata");
-  if (metadata.get("labels").size() > 0)
-    describe_member("Labels", metadata.get("labels"), 0, std::cout);
+  describe_pairs("Labels", metadata.get("labels"));
   json::Value annotations = metadata.get("annotations");
   annotations.erase(apis::kLastApplied);
-  if (annotations.size() > 0) describe_member("Annotations", annotations, 0, std::cout);
+  describe_pairs("Annotations", annotations);
   describe_member("Kind", t.kind->kind, 0, std::cout);
   describe_member("Created", metadata.get("creationTimestamp"), 0, std::cout);
   if (apis::deleting(object)) {

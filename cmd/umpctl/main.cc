@@ -40,6 +40,7 @@ int main_of(std::vector<std::string> words) {
     std::cout << help_text();
     return words.empty() ? kUsage : kOk;
   }
+  if (words[0] == "--version") words = {"version", "--client"};
   // Global flags may stand before the command.
   std::vector<std::string> before;
   while (!words.empty() && words[0].starts_with("-")) {

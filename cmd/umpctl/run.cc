@@ -277,7 +277,7 @@ void add_run_commands(std::vector<Command>& table) {
                    timeline});
   table.push_back({"logs",
                    "run/NAME | job/NAME",
-                   "Show the output of a run's commands",
+                   "Show all that a run recorded, in full, as log lines",
                    "",
                    {{"follow", 'f', "", "go on until the run has ended"}},
                    logs});
