@@ -16,7 +16,11 @@ void script_sandbox(support::FakeEngine& engine) {
   using support::FakeProcess;
   engine.on_exec(support::argv_has("cat > "), [](FakeProcess& p) {
     const auto& argv = p.argv();
-    p.write_file(argv.at(argv.size() - 2), p.read_all_stdin());
+    try {
+      p.write_file(argv.at(argv.size() - 2), p.read_all_stdin());
+    } catch (const Error&) {  // its container was removed meanwhile: the command died with it
+      return 137;
+    }
     return 0;
   });
   engine.on_exec(support::argv_has("--kill"), [&engine](FakeProcess& p) {
