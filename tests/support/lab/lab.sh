@@ -69,7 +69,8 @@ serve() { # name namespace [interface to watch]
   echo $! >"$L/$1.pid"
   local deadline=$((SECONDS + 30))
   until [ -e "$L/$1.ready" ]; do
-    { [ $SECONDS -lt $deadline ] && serving "$1" "$2"; } || die "the services of $1 did not start: $(tail -n 1 "$L/$1.out")"
+    # (not yet `serving`: nsenter has still to enter)
+    { [ $SECONDS -lt $deadline ] && kill -0 "$(cat "$L/$1.pid")" 2>/dev/null; } || die "the services of $1 did not start: $(tail -n 1 "$L/$1.out")"
     sleep .05
   done
 }
