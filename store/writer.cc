@@ -64,8 +64,8 @@ void Writer::submit(const RequestPtr& request) {
     queue_.push_back(request);
   }
   wake_.notify_one();
-  request->done.wait(false);
-  if (request->error) std::rethrow_exception(request->error);
+  request->done.wait(0);
+  if (request->error) throw *request->error;
 }
 
 void Writer::flush() {
@@ -138,13 +138,13 @@ Writer::Step Writer::add(Group& group, const RequestPtr& request,
                          const std::optional<Error>& git_refusal) {
   switch (request->what) {
     case Request::What::look:  // prepare_git() has looked
-      complete(request, git_refusal ? std::make_exception_ptr(*git_refusal) : nullptr);
+      complete(request, git_refusal);
       return Step::added;
     case Request::What::flush:
       if (!group.works.empty()) return Step::later;
       if (may_seal()) close_generation();
       request->generation = last_generation_;
-      complete(request, nullptr);
+      complete(request, std::nullopt);
       return Step::added;
     case Request::What::rows:
       group.works.push_back({request, {}, false, {}, {}});
@@ -154,11 +154,13 @@ Writer::Step Writer::add(Group& group, const RequestPtr& request,
   }
   try {
     return add_commit(group, request, git_refusal);
-  } catch (...) {
+  } catch (const Error& e) {
     // Whatever is wrong with this commit is for its caller; the others of the group go on.
-    complete(request, std::current_exception());
-    return Step::added;
+    complete(request, e);
+  } catch (const std::exception& e) {
+    complete(request, Error(Code::internal, e.what()));
   }
+  return Step::added;
 }
 
 Writer::Step Writer::add_commit(Group& group, const RequestPtr& request,
@@ -282,7 +284,7 @@ void Writer::publish(Group& group) {
   }
 }
 
-void Writer::fail(Group& group, const std::exception_ptr& error, bool only_rows) {
+void Writer::fail(Group& group, const Error& error, bool only_rows) {
   std::vector<Work> left;
   for (Work& work : group.works)
     if (only_rows && work.journaled)
@@ -292,9 +294,9 @@ void Writer::fail(Group& group, const std::exception_ptr& error, bool only_rows)
   group.works = std::move(left);
 }
 
-void Writer::complete(const RequestPtr& request, std::exception_ptr error) {
+void Writer::complete(const RequestPtr& request, std::optional<Error> error) {
   request->error = std::move(error);
-  request->done = true;
+  request->done = 1;
   request->done.notify_all();
 }
 

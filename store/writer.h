@@ -5,7 +5,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,8 +37,8 @@ struct Request {
 
   std::vector<RecordPtr> records;
   uint64_t generation = 0;  // of a flush: what to wait for
-  std::exception_ptr error;
-  std::atomic<bool> done = false;
+  std::optional<Error> error;
+  std::atomic<int> done = 0;  // int: waited for on a futex of its own
 };
 using RequestPtr = std::shared_ptr<Request>;
 
@@ -105,8 +104,8 @@ class Writer {
   void write_rows_of(Db& db, Work& work);
   void publish(Group& group);
   void note_sealing(const Work& work);
-  void fail(Group& group, const std::exception_ptr& error, bool only_rows);
-  void complete(const RequestPtr& request, std::exception_ptr error);
+  void fail(Group& group, const Error& error, bool only_rows);
+  void complete(const RequestPtr& request, std::optional<Error> error);
   void break_down(const std::string& why);
   void reserve_revisions(uint64_t revision);
 

@@ -23,7 +23,7 @@ bool Writer::write_journal(Group& group) {
   } catch (const Error& e) {
     // After a failed sync nothing is known of what is on the disk: nothing is acknowledged again.
     break_down(e.message());
-    fail(group, std::make_exception_ptr(Error(Code::unavailable, broken_)), false);
+    fail(group, Error(Code::unavailable, broken_), false);
     return false;
   }
 }
@@ -43,7 +43,7 @@ void Writer::write_rows(Group& group) {
     });
   } catch (const Error& e) {
     if (e.code() != Code::unavailable) break_down(e.message());
-    fail(group, std::make_exception_ptr(broken_.empty() ? no_room(e) : e), true);
+    fail(group, broken_.empty() ? no_room(e) : e, true);
   }
 }
 
@@ -54,7 +54,7 @@ void Writer::write_rows_of(Db& db, Work& work) {
       work.request->rows(db);
     } catch (const Error& e) {
       if (e.code() == Code::unavailable) throw;
-      work.request->error = std::current_exception();
+      work.request->error = e;
       db.exec("ROLLBACK TO one");
     }
     db.exec("RELEASE one");
