@@ -19,13 +19,14 @@
 #include "models/scripted.h"
 #include "store/open.h"
 #include "tests/support/local_sandbox.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth::agent {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kExamples = fs::path(UMPTEENTH_SOURCE_DIR) / "examples";
+const fs::path kExamples = fs::path(support::source_dir()) / "examples";
 
 std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

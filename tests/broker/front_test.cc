@@ -3,6 +3,7 @@
 #include "base/subprocess.h"
 #include "tests/broker/client_hello.h"
 #include "tests/broker/front_support.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth::broker {
 namespace {
@@ -269,7 +270,7 @@ TEST_F(FrontDoor, ump_connect_carries_stdin_and_stdout) {
   const int port = http::bound_port(listening.get());
   const auto handle = front->adopt_listener(std::move(listening), kHere);
   Command command;
-  command.argv = {std::string(UMPTEENTH_BIN_DIR) + "/ump", "connect", "listed.example",
+  command.argv = {support::bin_dir() + "/ump", "connect", "listed.example",
                   std::to_string(server.port())};
   command.env = {"UMP_BROKER_URL=http://127.0.0.1:" + std::to_string(port), "UMP_TOKEN=" + token};
   command.stdin_bytes = "through " + std::string(200'000, 'x');

@@ -4,6 +4,7 @@
 
 #include "base/subprocess.h"
 #include "tests/broker/support.h"
+#include "tests/support/paths.h"
 #include "tests/support/raw_peer.h"
 
 namespace umpteenth::broker {
@@ -29,7 +30,7 @@ class BrokerServer : public BrokerTest {
   CommandResult ump(std::vector<std::string> arguments) const {
     Command command;
     command.argv = std::move(arguments);
-    command.argv.insert(command.argv.begin(), std::string(UMPTEENTH_BIN_DIR) + "/ump");
+    command.argv.insert(command.argv.begin(), support::bin_dir() + "/ump");
     command.env = {"UMP_BROKER_URL=http://127.0.0.1:" + std::to_string(server->port()),
                    "UMP_TOKEN=" + token};
     return system_runner().run(command);

@@ -15,6 +15,7 @@
 #include "engine/sandbox_images.h"
 #include "tests/controllers/world.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth::controllers {
 namespace {
@@ -31,7 +32,7 @@ class DriverEngineTest : public ::testing::Test {
     images_ = std::make_unique<engine::SandboxImages>(
         *client_, instance(),
         std::map<std::string, std::filesystem::path>{
-            {client_->info().arch, UMPTEENTH_BIN_DIR "/ump"}});
+            {client_->info().arch, support::bin_dir() + "/ump"}});
     auto folder = dir_.path() / "broker";
     std::filesystem::create_directory(folder);
     chmod(folder.c_str(), 0755);

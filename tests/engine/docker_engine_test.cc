@@ -9,6 +9,7 @@
 #include "base/subprocess.h"
 #include "engine/docker.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth::engine {
 namespace {
@@ -39,7 +40,7 @@ class DockerTest : public ::testing::Test {
   }
   int engine_sh(const std::string& verb) {
     Command c;
-    c.argv = {UMPTEENTH_SOURCE_DIR "/tests/support/engine.sh", verb, test_.dir.string()};
+    c.argv = {support::source_dir() + "/tests/support/engine.sh", verb, test_.dir.string()};
     c.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
     c.timeout = Duration{120'000};
     return system_runner().run(c).exit_code;

@@ -13,6 +13,7 @@
 #include "engine/docker.h"
 #include "engine/relay.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth::engine {
 namespace {
@@ -26,7 +27,7 @@ class RelayTest : public ::testing::Test {
     images_ =
         std::make_unique<SandboxImages>(*engine_, instance(),
                                         std::map<std::string, std::filesystem::path>{
-                                            {engine_->info().arch, UMPTEENTH_BIN_DIR "/ump"}});
+                                            {engine_->info().arch, support::bin_dir() + "/ump"}});
     std::filesystem::create_directory(socket_folder());
     chmod(socket_folder().c_str(), 0755);
     AttachmentOptions options;

@@ -10,6 +10,7 @@
 
 #include "store/tables.h"
 #include "tests/store/git_fixture.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth::store {
 namespace {
@@ -27,7 +28,7 @@ class CrashTest : public GitStoreTest {
   std::map<Key, Acknowledged> write_and_kill(int round, std::chrono::milliseconds after) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    const std::string program = std::string(UMPTEENTH_BIN_DIR) + "/store_writer";
+    const std::string program = support::bin_dir() + "/store_writer";
     const std::string prefix = "r" + std::to_string(round);
     const pid_t child = ::fork();
     if (child == 0) {

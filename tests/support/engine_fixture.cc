@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/subprocess.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth::support {
 namespace {
@@ -16,7 +17,7 @@ const char kPrefix[] = "/tmp/ump-engine-";
 
 CommandResult engine_sh(const std::string& verb, const std::string& dir) {
   Command c;
-  c.argv = {UMPTEENTH_SOURCE_DIR "/tests/support/engine.sh", verb, dir};
+  c.argv = {support::source_dir() + "/tests/support/engine.sh", verb, dir};
   c.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
   c.timeout = Duration{120'000};
   return system_runner().run(c);

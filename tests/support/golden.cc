@@ -1,4 +1,5 @@
 #include "tests/support/golden.h"
+#include "tests/support/paths.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -16,7 +17,7 @@ std::string line_at(std::string_view text, size_t at) {
 }  // namespace
 
 ::testing::AssertionResult golden(std::string_view name, std::string_view text) {
-  const std::filesystem::path path = std::filesystem::path(UMPTEENTH_SOURCE_DIR) / name;
+  const std::filesystem::path path = std::filesystem::path(support::source_dir()) / name;
   if (const char* accept = std::getenv("ACCEPT"); accept && std::string_view(accept) == "1") {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << text;

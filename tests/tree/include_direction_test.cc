@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth {
 namespace {
@@ -38,7 +39,7 @@ std::string folder_of(const std::string& path) { return path.substr(0, path.find
 // Every file that is ours: no build folders, no fetched packages, no state of tools.
 std::vector<fs::path> all_files() {
   std::vector<fs::path> files;
-  const fs::path root = UMPTEENTH_SOURCE_DIR;
+  const fs::path root = support::source_dir();
   for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator();
        ++it) {
     const std::string name = it->path().filename();
@@ -53,7 +54,7 @@ std::vector<fs::path> all_files() {
 std::vector<Source> sources() {
   std::vector<Source> found;
   for (const fs::path& file : all_files()) {
-    const std::string path = fs::relative(file, UMPTEENTH_SOURCE_DIR);
+    const std::string path = fs::relative(file, support::source_dir());
     const bool code = path.ends_with(".h") || path.ends_with(".cc");
     if (code && kFolders.contains(folder_of(path))) found.push_back({path, read_file(file)});
   }
@@ -79,9 +80,9 @@ const std::map<std::string, std::vector<std::string>> kMayInclude{
     {"agent", {"apis/", "base/", "runs/", "models/"}},
     {"broker", {"apis/", "base/", "runs/", "models/"}},
     {"controllers",
-     {"apis/", "base/", "store/store.h", "engine/engine.h", "engine/types.h", "engine/tar.h", "engine/names.h",
-      "runs/",
-      "agent/agent.h", "broker/broker.h", "models/model_client.h", "models/providers.h"}},
+     {"apis/", "base/", "store/store.h", "engine/engine.h", "engine/types.h", "engine/tar.h",
+      "engine/names.h", "runs/", "agent/agent.h", "broker/broker.h", "models/model_client.h",
+      "models/providers.h"}},
     {"server", {"apis/", "base/", "store/store.h", "runs/"}},
     {"client", {"apis/", "base/"}},
     {"ump", {}},
@@ -106,11 +107,11 @@ TEST(IncludeDirection, every_folder_includes_only_what_the_architecture_allows) 
       const bool allowed = is_plan ? starts_with_any(name, kPlanMayInclude)
                                    : ours || starts_with_any(name, rule->second);
       EXPECT_TRUE(allowed) << source.path << " includes " << name;
-      EXPECT_TRUE(fs::exists(fs::path(UMPTEENTH_SOURCE_DIR) / name))
+      EXPECT_TRUE(fs::exists(fs::path(support::source_dir()) / name))
           << source.path << ": " << name << " is not a path from the project's folder";
     }
   }
-  EXPECT_GT(seen, 100U) << "the scan found no includes: is UMPTEENTH_SOURCE_DIR right?";
+  EXPECT_GT(seen, 100U) << "the scan found no includes: is source_dir() right?";
 }
 
 TEST(IncludeDirection, third_party_headers_stay_in_their_places) {
@@ -185,7 +186,7 @@ TEST(IncludeDirection, virtual_functions_are_declared_at_the_seams_only) {
 TEST(Tree, what_begins_with_a_shebang_can_be_run_and_nothing_else) {
   size_t runnable = 0;
   for (const fs::path& file : all_files()) {
-    const std::string path = fs::relative(file, UMPTEENTH_SOURCE_DIR);
+    const std::string path = fs::relative(file, support::source_dir());
     const bool can_run =
         (fs::status(file).permissions() & fs::perms::owner_exec) != fs::perms::none;
     std::ifstream stream(file, std::ios::binary);

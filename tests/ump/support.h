@@ -16,10 +16,11 @@
 
 #include "base/fd.h"
 #include "base/subprocess.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth {
 
-inline std::string ump_path() { return std::string(UMPTEENTH_BIN_DIR) + "/ump"; }
+inline std::string ump_path() { return support::bin_dir() + "/ump"; }
 
 // Polls until the condition holds; false when it does not within the deadline.
 inline bool eventually(const std::function<bool()>& condition,
