@@ -126,10 +126,7 @@ auto Driver::patiently(const F& f) {
       return f();
     } catch (const Error& e) {
       if (e.code() != Code::unavailable || stop.stop_requested()) throw;
-    }
-    if (!std::exchange(noted, true)) {
-      note("log", json::Value::object(
-                      {{"message", "the container engine does not answer; waiting for it"}}));
+      if (!std::exchange(noted, true)) note_waiting(e.message());
     }
     services_.clock.sleep_for(kEnginePoll, stop);
   }
@@ -280,6 +277,14 @@ void Driver::note(std::string_view type, json::Value data) {
     log::warn("timeline event not written",
               {{"run", key_.name}, {"type", type}, {"error", log::clip(e.message())}});
   }
+}
+
+// The cause is what a person can mend: a socket without permission waits for ever too.
+void Driver::note_waiting(const std::string& cause) {
+  std::string text = "the container engine does not answer; waiting for it: " + log::clip(cause);
+  log::warn("run waits for the container engine",
+            {{"run", key_.ns + "/" + key_.name}, {"error", log::clip(cause)}});
+  note("log", json::Value::object({{"message", text}}));
 }
 
 void Driver::note_error(const std::string& message) {

@@ -60,6 +60,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   void until(Time give_up, const char* what, const F& f);
 
   void note(std::string_view type, json::Value data);
+  void note_waiting(const std::string& cause);
   void note_error(const std::string& message);
   int64_t since(Time t) const { return (services_.clock.now() - t).count(); }
 

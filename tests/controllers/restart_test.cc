@@ -146,6 +146,9 @@ TEST_F(RestartTest, an_engine_that_is_down_before_the_run_is_waited_for) {
   ASSERT_TRUE(world.passes(
       [&] { return ground->timeline_text(run).find("does not answer") != std::string::npos; }));
   EXPECT_EQ(ground->status(run).phase, Phase::provisioning);
+  const std::string told = ground->timeline_text(run);
+  EXPECT_NE(told.find("waiting for it: cannot reach the container engine"), std::string::npos)
+      << told;
   ground->engine->set_down(false);
   EXPECT_TRUE(world.ends(run, Phase::succeeded)) << ground->run(run).dump_pretty();
   EXPECT_EQ(ground->sandboxes(), 0U);

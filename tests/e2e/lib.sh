@@ -12,10 +12,27 @@ WORK=$(mktemp -d /tmp/ump-e2e-XXXXXX)
 IMAGE=umpteenth-busybox:latest
 export SANDBOX_IMAGE=$IMAGE   # umpd's option sandbox.image
 passed=0 failed=0 skipped=0
-umpd_pid=
+umpd_pid= umpd_log=
 
 ok() { passed=$((passed + 1)); echo "ok: $1"; }
-bad() { failed=$((failed + 1)); echo "FAILED: $1"; [ $# -lt 2 ] || printf '%s\n' "$2" | head -20 | cut -c1-1000 | sed 's/^/    /'; }
+bad() { # NAME [what was seen]
+  failed=$((failed + 1))
+  echo "FAILED: $1"
+  { [ $# -lt 2 ] || printf '%s\n' "$2" | head -20; what_umpd_says; } | cut -c1-1000 | sed 's/^/    /'
+}
+# A failure is read by somebody who has nothing but this output.
+what_umpd_says() {
+  local run
+  if [ -s "$umpd_log" ]; then echo "-- the end of umpd's log:"; tail -15 "$umpd_log"; fi
+  kill -0 "$umpd_pid" 2>/dev/null || return 0
+  echo "-- engines, the newest runs, and what the newest one did:"
+  timeout 5 umpctl get sandboxengines -o 'jsonpath={.items[*].status.conditions}{"\n"}' 2>&1
+  timeout 5 umpctl get runs -A --sort-by .metadata.creationTimestamp 2>&1 | tail -6
+  run=$(timeout 5 umpctl get runs --sort-by .metadata.creationTimestamp -o name 2>/dev/null | tail -1 | sed 's|.*/|run/|')
+  [ -n "$run" ] || return 0
+  timeout 5 umpctl get "$run" -o 'jsonpath={.status}{"\n"}' 2>&1
+  timeout 5 umpctl timeline "$run" 2>&1 | tail -12
+}
 skip() { skipped=$((skipped + 1)); echo "SKIPPED: $1: $2"; }
 
 # expect NAME STATUS REGEX COMMAND…: its exit status, and what stdout+stderr match ("" = anything,
@@ -57,7 +74,7 @@ engine_api() { # METHOD PATH [curl arguments]
 start_umpd() {
   local data=$1; shift
   "$BIN/umpd" serve --data-dir "$data" --port 0 --engine "unix://$ENGINE" "$@" </dev/null >>"$data.log" 2>&1 &
-  umpd_pid=$!
+  umpd_pid=$! umpd_log=$data.log
   local deadline=$((SECONDS + 30))
   export UMPCONFIG=$data/kubeconfig KUBECONFIG=$data/kubeconfig
   until [ -s "$data/kubeconfig" ] && umpctl get --raw /readyz >/dev/null 2>&1; do

@@ -71,17 +71,17 @@ expect "fsck is clean" 0 '' umpd fsck --data-dir "$D"
 # As a user who may only reach the engine's socket.
 if [ "$(id -u)" = 0 ] && getent passwd nobody >/dev/null; then
   mkdir -m 0700 "$WORK/nobody"; chown nobody "$WORK/nobody"; chmod 711 "$WORK"
+  # Another name of the socket, in a folder that everybody may enter: the engine's own may be closed.
+  ln "$ENGINE" "$WORK/engine.sock" 2>/dev/null || ln -s "$ENGINE" "$WORK/engine.sock"
   socket_mode=$(stat -c %a "$ENGINE"); chmod 666 "$ENGINE"
   bin=$(mktemp -d /tmp/ump-bin-XXXXXX); cp "$BIN"/ump* "$bin"; chmod -R a+rX "$bin"
-  setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups "$bin/umpd" serve --data-dir "$WORK/nobody" --port 0 --engine "unix://$ENGINE" </dev/null >"$WORK/nobody.log" 2>&1 &
-  umpd_pid=$!
+  setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups "$bin/umpd" serve --data-dir "$WORK/nobody" --port 0 --engine "unix://$WORK/engine.sock" </dev/null >"$WORK/nobody.log" 2>&1 &
+  umpd_pid=$! umpd_log=$WORK/nobody.log
   export UMPCONFIG=$WORK/nobody/kubeconfig
   if eventually "an unprivileged umpd is ready" 20 umpctl get --raw /readyz; then
     umpctl patch sandboxengine default -p "{\"spec\":{\"image\":\"$IMAGE\"}}" >/dev/null
     umpctl apply -f examples/jobs/ >/dev/null
     expect "it runs a job" 0 'Succeeded' umpctl run hello --input '{"n":1}' --wait
-  else
-    tail -3 "$WORK/nobody.log"
   fi
   stop_umpd 12
   chmod "$socket_mode" "$ENGINE"; rm -rf "$bin"
