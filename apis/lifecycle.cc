@@ -67,7 +67,11 @@ void handle_unknown(const Kind& kind, json::Value& object, const WriteOptions& o
   const size_t more = unknown.size() > kMaxNamed ? unknown.size() - kMaxNamed : 0;
   if (more > 0) unknown.resize(kMaxNamed);
   std::vector<std::string> texts;
-  for (const std::string& path : unknown) texts.push_back("unknown field " + json::quote(path));
+  std::vector<Cause> causes;
+  for (const std::string& path : unknown) {
+    texts.push_back("unknown field " + json::quote(path));
+    causes.push_back({path, "unknown field", "FieldValueInvalid"});
+  }
   if (more > 0) texts.push_back("and " + std::to_string(more) + " more unknown fields");
   if (options.field_validation == FieldValidation::warn) {
     warnings.insert(warnings.end(), texts.begin(), texts.end());
@@ -75,9 +79,10 @@ void handle_unknown(const Kind& kind, json::Value& object, const WriteOptions& o
   }
   std::string list;
   for (const std::string& t : texts) list += (list.empty() ? "" : ", ") + t;
-  throw Error(Code::bad_request, kind.kind + " in version " + json::quote(kind.version) +
-                                     " cannot be handled as a " + kind.kind +
-                                     ": strict decoding error: " + list);
+  throw Error(Code::bad_request,
+              kind.kind + " in version " + json::quote(kind.version) + " cannot be handled as a " +
+                  kind.kind + ": strict decoding error: " + list,
+              std::move(causes));
 }
 
 void drop_null_metadata(json::Value& object) {

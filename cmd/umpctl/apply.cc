@@ -60,6 +60,21 @@ json::Value patch_for(const Manifest& m, const json::Value& live) {
   return patch;
 }
 
+// What a person compares: no server-made metadata.
+json::Value comparable(json::Value object) {
+  object = without_managed_fields(std::move(object));
+  object.erase("status");
+  if (json::Value* metadata = object.find("metadata")) {
+    for (const char* key : {"resourceVersion", "generation", "uid", "creationTimestamp"})
+      metadata->erase(key);
+    if (json::Value* annotations = metadata->find("annotations")) {
+      annotations->erase(apis::kLastApplied);
+      if (annotations->empty()) metadata->erase("annotations");
+    }
+  }
+  return object;
+}
+
 struct Applied {
   json::Value object;
   std::string verb;
@@ -85,8 +100,9 @@ Applied apply_one(Invocation& line, const Manifest& m) {
   if (patch.empty()) return {*live, "unchanged"};
   if (client_only) return {*live, "configured"};
   json::Value now = line.client().patch(*m.kind, m.ns, m.name, patch, params);
-  const bool same =
-      apis::revision_of(now) == apis::revision_of(*live) && line.get("dry-run") == "none";
+  const bool same = line.get("dry-run") == "server"
+                        ? comparable(now) == comparable(*live)
+                        : apis::revision_of(now) == apis::revision_of(*live);
   return {std::move(now), same ? "unchanged" : "configured"};
 }
 
@@ -116,27 +132,11 @@ int apply(Invocation& line) {
       else
         print_object(std::cout, output, *m.kind, without_managed_fields(done.object));
     } catch (const Error& e) {
-      std::cerr << "error: " << m.source << ": " << object_name(*m.kind, m.name) << ": "
-                << e.message() << "\n";
+      std::cerr << failure_text(m, e);
       rc = kError;
     }
   }
   return rc;
-}
-
-// What a person compares: no server-made metadata.
-json::Value comparable(json::Value object) {
-  object = without_managed_fields(std::move(object));
-  object.erase("status");
-  if (json::Value* metadata = object.find("metadata")) {
-    for (const char* key : {"resourceVersion", "generation", "uid", "creationTimestamp"})
-      metadata->erase(key);
-    if (json::Value* annotations = metadata->find("annotations")) {
-      annotations->erase(apis::kLastApplied);
-      if (annotations->empty()) metadata->erase("annotations");
-    }
-  }
-  return object;
 }
 
 // Values of secrets never show; that one changed does.
@@ -201,7 +201,7 @@ int diff(Invocation& line) {
     try {
       rc = std::max(rc, diff_one(line, m));
     } catch (const Error& e) {
-      std::cerr << "error: " << m.source << ": " << e.message() << "\n";
+      std::cerr << failure_text(m, e);
       rc = kUsage;
     }
   }

@@ -35,7 +35,7 @@ int create(Invocation& line) {
       else
         print_object(std::cout, output, *m.kind, without_managed_fields(made));
     } catch (const Error& e) {
-      std::cerr << "error: " << m.source << ": " << e.message() << "\n";
+      std::cerr << failure_text(m, e);
       rc = kError;
     }
   }
@@ -54,7 +54,7 @@ int replace(Invocation& line) {
                          write_params(line, "umpctl-replace"), m.object.dump());
       std::cout << object_name(*m.kind, m.name) << " replaced\n";
     } catch (const Error& e) {
-      std::cerr << "error: " << m.source << ": " << e.message() << "\n";
+      std::cerr << failure_text(m, e);
       rc = kError;
     }
   }

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 namespace umpteenth::umpctl {
 
@@ -59,8 +60,16 @@ const Flag* find_letter(const Command& command, char letter) {
   return nullptr;
 }
 
+std::vector<std::string> flag_names(const Command& command) {
+  std::vector<std::string> names;
+  for (const auto* flags : {&command.flags, &global_flags()})
+    for (const Flag& f : *flags) names.push_back(f.name);
+  return names;
+}
+
 Error usage_error(const Command& command, const std::string& what) {
-  return Error(Code::bad_request, what + "; see 'umpctl " + command.name + " --help'");
+  return Error(Code::bad_request, what + (what.ends_with('?') ? " " : "; ") + "see 'umpctl " +
+                                      command.name + " --help'");
 }
 
 }  // namespace
@@ -85,7 +94,12 @@ Invocation parse(const Command& command, const std::vector<std::string>& words) 
       const size_t equals = word.find('=');
       flag = find_flag(command, std::string_view(word).substr(
                                     2, equals == std::string::npos ? equals : equals - 2));
-      if (!flag) throw usage_error(command, "unknown flag " + word.substr(0, equals));
+      const std::string name = word.substr(0, equals);
+      if (!flag) {
+        const std::string close = nearest(name.substr(2), flag_names(command));
+        throw usage_error(command, "unknown flag " + name +
+                                       (close.empty() ? "" : "; did you mean --" + close + "?"));
+      }
       if ((has_value = equals != std::string::npos)) value = word.substr(equals + 1);
     } else {
       flag = find_letter(command, word[1]);

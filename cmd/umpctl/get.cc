@@ -1,7 +1,6 @@
 // get and describe.
 #include <algorithm>
 #include <iostream>
-#include <sstream>
 #include <thread>
 
 #include "apis/object.h"
@@ -10,6 +9,7 @@
 #include "base/error.h"
 #include "client/jsonpath.h"
 #include "cmd/umpctl/command.h"
+#include "cmd/umpctl/describe.h"
 #include "cmd/umpctl/output.h"
 #include "cmd/umpctl/resources.h"
 
@@ -248,123 +248,14 @@ int get(Invocation& line) {
   return kOk;
 }
 
-// ---- describe
-
-std::string title(const std::string& camel) {  // lastRun → Last Run
-  std::string text;
-  for (size_t i = 0; i < camel.size(); ++i) {
-    const char c = camel[i];
-    const bool up = std::isupper(static_cast<unsigned char>(c));
-    if (i == 0)
-      text += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    else if (up && !std::isupper(static_cast<unsigned char>(camel[i - 1])))
-      text += std::string(" ") + c;
-    else
-      text += c;
-  }
-  return text;
-}
-
-void describe_value(const json::Value& v, int indent, std::ostream& out);
-
-void describe_member(const std::string& key, const json::Value& v, int indent, std::ostream& out) {
-  const std::string pad(static_cast<size_t>(indent), ' ');
-  if (v.is_object() || v.is_array()) {
-    if (v.empty()) return;
-    out << pad << key << ":\n";
-    describe_value(v, indent + 2, out);
-    return;
-  }
-  std::string text = v.is_string() ? v.as_string() : v.dump();
-  if (text.find('\n') != std::string::npos) {
-    out << pad << key << ":\n";
-    std::string line;
-    for (char c : text + (text.ends_with("\n") ? "" : "\n")) {
-      if (c == '\n') {
-        out << pad << "  " << line << "\n";
-        line.clear();
-      } else {
-        line += c;
-      }
-    }
-    return;
-  }
-  std::string head = pad + key + ":";
-  head.resize(std::max<size_t>(head.size() + 2, 24), ' ');
-  out << head << text << "\n";
-}
-
-void describe_value(const json::Value& v, int indent, std::ostream& out) {
-  if (v.is_object()) {
-    for (const json::Member& m : v.members()) describe_member(title(m.key), m.value, indent, out);
-    return;
-  }
-  const std::string pad(static_cast<size_t>(indent), ' ');
-  for (const json::Value& item : v.items()) {
-    if (item.is_object()) {
-      bool first = true;
-      for (const json::Member& m : item.members()) {
-        std::ostringstream text;
-        describe_member(title(m.key), m.value, indent + 2, text);
-        std::string shown = text.str();
-        if (first && shown.size() > static_cast<size_t>(indent))
-          shown[static_cast<size_t>(indent)] = '-';
-        out << shown;
-        first = false;
-      }
-    } else {
-      out << pad << "- " << (item.is_string() ? item.as_string() : item.dump()) << "\n";
-    }
-  }
-}
-
-void describe_events(Invocation& line, const Target& t, const json::Value& object) {
+json::Value events_about(Invocation& line, const Target& t, const json::Value& object) {
   const std::string ns = t.ns.empty() ? "default" : t.ns;
-  json::Value list = json::parse(
+  return json::parse(
       line.client()
           .send("GET", "/api/v1/namespaces/" + ns + "/events",
                 {{"fieldSelector", "involvedObject.kind=" + t.kind->kind +
                                        ",involvedObject.name=" + apis::name_of(object)}})
           .body);
-  if (list.get("items").size() == 0) {
-    std::cout << "Events:                 <none>\n";
-    return;
-  }
-  std::cout << "Events:\n";
-  for (const json::Value& e : list.get("items").items()) {
-    const int64_t count = e.get_int("count", 1);
-    std::cout << "  " << e.get_string("lastTimestamp") << "  " << e.get_string("type") << "  "
-              << e.get_string("reason") << (count > 1 ? " (x" + std::to_string(count) + ")" : "")
-              << "  " << e.get_string("message") << "\n";
-  }
-}
-
-// Keys of labels and annotations are shown as they are: they are what -l takes.
-void describe_pairs(const std::string& head, const json::Value& pairs) {
-  if (pairs.size() == 0) return;
-  std::cout << head << ":\n";
-  for (const json::Member& m : pairs.members())
-    std::cout << "  " << m.key << "=" << m.value.as_string() << "\n";
-}
-
-void describe_one(Invocation& line, const Target& t, const json::Value& object) {
-  describe_member("Name", apis::name_of(object), 0, std::cout);
-  if (!t.ns.empty()) describe_member("Workspace", apis::namespace_of(object), 0, std::cout);
-  const json::Value& metadata = object.get("metadata");
-  describe_pairs("Labels", metadata.get("labels"));
-  json::Value annotations = metadata.get("annotations");
-  annotations.erase(apis::kLastApplied);
-  describe_pairs("Annotations", annotations);
-  describe_member("Kind", t.kind->kind, 0, std::cout);
-  describe_member("Created", metadata.get("creationTimestamp"), 0, std::cout);
-  if (apis::deleting(object)) {
-    describe_member("Deleting Since", metadata.get("deletionTimestamp"), 0, std::cout);
-    describe_member("Waits For", metadata.get("finalizers"), 0, std::cout);
-  }
-  describe_member("Generation", metadata.get("generation"), 0, std::cout);
-  describe_member("Spec", object.get("spec"), 0, std::cout);
-  describe_member("Status", object.get("status"), 0, std::cout);
-  describe_events(line, t, object);
 }
 
 int describe(Invocation& line) {
@@ -389,7 +280,7 @@ int describe(Invocation& line) {
     for (const json::Value& object : objects) {
       if (!first) std::cout << "\n\n";
       first = false;
-      describe_one(line, t, object);
+      std::cout << describe_text(*t.kind, object, events_about(line, t, object));
     }
   }
   if (first) std::cerr << "No resources found in " << line.ns() << " namespace.\n";

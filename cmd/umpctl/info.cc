@@ -68,7 +68,8 @@ int events(Invocation& line) {
 
 int can_i(Invocation& line) {
   if (line.arguments.size() < 2)
-    throw Error(Code::bad_request, "umpctl auth can-i VERB TYPE[/NAME]");
+    throw Error(Code::bad_request,
+                "name a verb and a type: umpctl auth can-i VERB TYPE[/NAME], such as get jobs");
   std::string type = line.arguments[1], name = line.arguments.size() > 2 ? line.arguments[2] : "";
   if (const size_t slash = type.find('/'); slash != std::string::npos) {
     name = type.substr(slash + 1);
@@ -118,7 +119,9 @@ int whoami(Invocation& line) {
 // Every command and flag, from the table; names of objects are asked from the server.
 int completion(Invocation& line) {
   if (line.arguments.size() != 1 || (line.arguments[0] != "bash" && line.arguments[0] != "zsh"))
-    throw Error(Code::bad_request, "umpctl completion bash|zsh");
+    throw Error(Code::bad_request,
+                "name the shell: umpctl completion bash or umpctl completion zsh; bash takes it by "
+                "source <(umpctl completion bash)");
   std::string names, kinds;
   for (const Command& c : commands())
     if (c.name.find(' ') == std::string::npos) names += c.name + " ";

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "cmd/umpctl/command.h"
 
 namespace umpteenth::umpctl {
@@ -24,7 +25,10 @@ int unknown_command(const std::string& name) {
       std::cerr << "error: umpctl has no " << name << ": use kubectl for this\n";
       return kUsage;
     }
-  std::cerr << "error: unknown command \"" << name << "\"; see 'umpctl help'\n";
+  std::vector<std::string> names;
+  for (const Command& c : commands()) names.push_back(c.name);
+  std::cerr << "error: unknown command \"" << name << "\"" << did_you_mean(name, names)
+            << (nearest(name, names).empty() ? "; see 'umpctl help'" : "") << "\n";
   return kUsage;
 }
 

@@ -63,16 +63,7 @@ void print_custom_columns(std::ostream& out, const std::string& spec, const json
     }
     rows.push_back(row);
   }
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      size_t width = 0;
-      for (const auto& r : rows) width = std::max(width, display_width(r[i]));
-      line += row[i];
-      if (i + 1 < row.size()) line.append(width - display_width(row[i]) + 3, ' ');
-    }
-    out << line << "\n";
-  }
+  out << aligned(rows);
 }
 
 }  // namespace
@@ -89,6 +80,25 @@ Output parse_output(const std::string& text) {
   throw Error(Code::bad_request,
               "--output is \"" + text +
                   "\", it must be json, yaml, name, wide, jsonpath=… or custom-columns=…");
+}
+
+std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t indent) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], display_width(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line(indent, ' ');
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - display_width(row[i]) + 3, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
 }
 
 std::string object_name(const apis::Kind& kind, const std::string& name) {

@@ -23,6 +23,9 @@ std::string object_name(const apis::Kind& kind,
 void print_object(std::ostream& out, const Output& output, const apis::Kind& kind,
                   const json::Value& object);
 
+// Rows of cells as lines of aligned columns, three spaces between them.
+std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t indent = 0);
+
 // Aligned columns, as kubectl prints them. Widths are kept between calls, for watches.
 class TablePrinter {
  public:

@@ -8,8 +8,11 @@
 #include "apis/object.h"
 #include "apis/serve.h"
 #include "apis/yaml.h"
+#include "apis/yaml_lines.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/nearest.h"
+#include "cmd/umpctl/output.h"
 
 namespace umpteenth::umpctl {
 
@@ -33,8 +36,14 @@ const apis::Kind& kind_of_word(const std::string& word) {
   if (word == "ns" || word == "namespace" || word == "namespaces") return apis::namespace_kind();
   if (const apis::Kind* kind = apis::resolve_kind(word)) return *kind;
   std::string known;
-  for (const apis::Kind* k : apis::kinds()) known += (known.empty() ? "" : ", ") + k->plural;
-  throw Error(Code::bad_request, "there is no kind \"" + word + "\"; there are " + known);
+  std::vector<std::string> words{"events", "namespaces"};
+  for (const apis::Kind* k : apis::kinds()) {
+    known += (known.empty() ? "" : ", ") + k->plural;
+    words.insert(words.end(), {k->plural, k->singular});
+  }
+  throw Error(Code::bad_request, "there is no kind \"" + word + "\"" + did_you_mean(word, words) +
+                                     (nearest(word, words).empty() ? "; " : " ") + "there are " +
+                                     known);
 }
 
 std::vector<Target> targets(Invocation& line, size_t from) {
@@ -87,7 +96,7 @@ bool is_manifest(const fs::path& path) {
 }
 
 void add_object(Invocation& line, json::Value object, const std::string& source,
-                std::vector<Manifest>& found) {
+                const Manifest::Place& place, std::vector<Manifest>& found) {
   if (object.is_null()) return;
   if (!object.is_object())
     throw Error(Code::bad_request,
@@ -95,8 +104,12 @@ void add_object(Invocation& line, json::Value object, const std::string& source,
   const std::string kind_name = object.get_string("kind"),
                     version = object.get_string("apiVersion");
   if (kind_name.ends_with("List") && object.find("items")) {
-    for (json::Value& item : object["items"].items())
-      add_object(line, std::move(item), source, found);
+    size_t i = 0;
+    for (json::Value& item : object["items"].items()) {
+      Manifest::Place below = place;
+      below.prefix += "items[" + std::to_string(i++) + "].";
+      add_object(line, std::move(item), source, below, found);
+    }
     return;
   }
   if (kind_name.empty()) throw Error(Code::bad_request, source + ": kind is missing");
@@ -104,10 +117,15 @@ void add_object(Invocation& line, json::Value object, const std::string& source,
   const apis::Kind* kind = nullptr;
   if (version == "v1" && kind_name == "Namespace") kind = &apis::namespace_kind();
   if (version == apis::kGroupVersion) kind = apis::find_kind_by_name(kind_name);
-  if (!kind)
+  if (!kind) {
+    std::vector<std::string> names;
+    if (version == apis::kGroupVersion)
+      for (const apis::Kind* k : apis::kinds()) names.push_back(k->kind);
     throw Error(Code::bad_request, source + ": there is no kind " + json::quote(kind_name) +
-                                       " in version " + json::quote(version));
-  Manifest m{std::move(object), kind, "", "", source};
+                                       " in version " + json::quote(version) +
+                                       did_you_mean(kind_name, names));
+  }
+  Manifest m{std::move(object), kind, "", "", source, place};
   m.name = apis::name_of(m.object);
   if (m.name.empty() && m.object.at_path({"metadata", "generateName"}).is_null())
     throw Error(Code::bad_request, source + ": metadata.name is missing");
@@ -131,8 +149,11 @@ void add_text(Invocation& line, const std::string& text, const std::string& name
   } catch (Error& e) {
     throw e.in(name);
   }
-  for (apis::YamlDocument& d : documents)
-    add_object(line, std::move(d.value), name + ":" + std::to_string(d.line), found);
+  Manifest::Place place{name, std::make_shared<const std::string>(text)};
+  for (apis::YamlDocument& d : documents) {
+    add_object(line, std::move(d.value), name + ":" + std::to_string(d.line), place, found);
+    ++place.document;
+  }
 }
 
 }  // namespace
@@ -168,6 +189,19 @@ std::vector<Manifest> manifests(Invocation& line) {
     throw Error(Code::bad_request,
                 line.given("filename") ? "no objects in what -f named" : "name manifests with -f");
   return found;
+}
+
+std::string failure_text(const Manifest& m, const Error& error) {
+  std::string text;
+  for (const Cause& cause : error.causes()) {
+    if (cause.field.empty()) continue;
+    const std::string path = m.place.prefix + cause.field;
+    const int line = m.place.text ? apis::yaml_line_of(*m.place.text, m.place.document, path) : 0;
+    text += "error: " + (line > 0 ? m.place.file + ":" + std::to_string(line) : m.source) + ": " +
+            cause.field + ": " + cause.message + "\n";
+  }
+  if (!text.empty()) return text;
+  return "error: " + m.source + ": " + object_name(*m.kind, m.name) + ": " + error.message() + "\n";
 }
 
 client::Params write_params(Invocation& line, const std::string& manager) {

@@ -1,10 +1,12 @@
 // What a command works on: names on the line, or manifests from files.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "apis/kind.h"
+#include "base/error.h"
 #include "base/json.h"
 #include "cmd/umpctl/command.h"
 
@@ -26,11 +28,22 @@ struct Manifest {
   json::Value object;
   const apis::Kind* kind;
   std::string ns, name;
-  std::string source;  // file and document, for messages
+  std::string source;  // file and the line where it begins, for messages
+
+  struct Place {  // what tells the line of a field
+    std::string file;
+    std::shared_ptr<const std::string> text;
+    size_t document = 0;
+    std::string prefix = {};  // items[2]. in a list
+  } place;
 };
 
 // -f FILE|DIR|-, -R. Lists are unfolded; documents that are empty are passed over.
 std::vector<Manifest> manifests(Invocation& line);
+
+// Why the manifest was refused, a line each: `FILE:LINE: spec.schedule.cron: Invalid value: …` for
+// what the server says of a field, else `FILE:LINE: job.umpteenth.dev/NAME: …`.
+std::string failure_text(const Manifest& m, const Error& error);
 
 extern const Flag kFileFlag, kRecursiveFlag, kSelectorFlag, kFieldSelectorFlag, kAllNamespacesFlag,
     kOutputFlag, kDryRunFlag;

@@ -49,7 +49,12 @@ std::string run_name(Invocation& line, const std::string& word) {
 }
 
 std::string only_argument(Invocation& line, const char* what) {
-  if (line.arguments.size() != 1) throw Error(Code::bad_request, std::string("name one ") + what);
+  if (line.arguments.size() != 1)
+    throw Error(Code::bad_request,
+                std::string("name one ") + what + "; " +
+                    (line.arguments.empty() ? std::string("none is")
+                                            : std::to_string(line.arguments.size()) + " are") +
+                    " named");
   return line.arguments[0];
 }
 
@@ -218,6 +223,12 @@ std::filesystem::path target_path(const std::filesystem::path& folder, const std
 }
 
 int artifacts(Invocation& line) {
+  for (const char* form : {"json", "yaml", "name", "wide"})
+    if (line.get("output") == form)
+      throw Error(Code::bad_request,
+                  std::string("-o is the folder that the files go to, \"") + form +
+                      "\" is a form of output: for a folder of that name say ./" + form +
+                      "; without -o they are listed");
   const std::string name = run_name(line, only_argument(line, "run: umpctl artifacts run/NAME"));
   const std::string path = client::Client::path_of(apis::run_kind(), line.ns(), name, "artifacts");
   const json::Value run = line.client().get(apis::run_kind(), line.ns(), name);

@@ -148,10 +148,8 @@ TEST(Apply, refusals) {
   given["metadata"].set("managedFields", parse_yaml_one("[{manager: a}]"));
   EXPECT_EQ(complaint([&] { applied_by("a", &live, given); }),
             "400: metadata.managedFields must be nil");
-  EXPECT_NE(complaint([&] {
-              applied_by("a", &live, body("{instruction: x, nonsense: 1}"));
-            }).find("unknown field \"spec.nonsense\""),
-            std::string::npos);
+  EXPECT_EQ(complaint([&] { applied_by("a", &live, body("{instruction: x, nonsense: 1}")); }),
+            "spec.nonsense: unknown field");
   given = body("instruction: y");
   given["metadata"].set("resourceVersion", "99");
   EXPECT_EQ(complaint([&] { applied_by("a", &live, given); }).substr(0, 4), "409:");

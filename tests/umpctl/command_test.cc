@@ -49,6 +49,51 @@ TEST(Parser, names_what_it_does_not_know) {
             "--watch is \"maybe\", it must be true or false; see 'umpctl get --help'");
 }
 
+TEST(Parser, knows_what_was_meant) {
+  EXPECT_EQ(refusal("get", {"--ouput=json"}),
+            "unknown flag --ouput; did you mean --output? see 'umpctl get --help'");
+  EXPECT_EQ(refusal("run", {"--folow"}),
+            "unknown flag --folow; did you mean --follow? see 'umpctl run --help'");
+}
+
+TEST(Kinds, are_named_where_a_word_is_none) {
+  const auto refusal_of = [](const std::string& word) -> std::string {
+    try {
+      return kind_of_word(word).kind;
+    } catch (const Error& e) {
+      return e.message();
+    }
+  };
+  EXPECT_EQ(refusal_of("job"), "Job");
+  EXPECT_TRUE(refusal_of("jbos").starts_with(
+      "there is no kind \"jbos\"; did you mean jobs? there are jobs, runs"))
+      << refusal_of("jbos");
+  EXPECT_TRUE(refusal_of("pods").starts_with("there is no kind \"pods\"; there are jobs, runs"))
+      << refusal_of("pods");
+}
+
+TEST(Usage, says_what_is_missing) {
+  const auto refusal_of = [](const char* command, const std::vector<std::string>& words) {
+    Invocation line = parse(*find_command(command), words);
+    try {
+      find_command(command)->run(line);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(
+      refusal_of("completion", {}),
+      "name the shell: umpctl completion bash or umpctl completion zsh; bash takes it by source "
+      "<(umpctl completion bash)");
+  EXPECT_EQ(refusal_of("artifacts", {}), "name one run: umpctl artifacts run/NAME; none is named");
+  EXPECT_EQ(refusal_of("artifacts", {"run/a", "run/b"}),
+            "name one run: umpctl artifacts run/NAME; 2 are named");
+  EXPECT_EQ(refusal_of("artifacts", {"run/a", "-o", "json"}),
+            "-o is the folder that the files go to, \"json\" is a form of output: for a folder of "
+            "that name say ./json; without -o they are listed");
+}
+
 TEST(Parser, reads_durations) {
   const auto ms = [](const std::string& text) {
     return parse(*find_command("wait"), {"--timeout=" + text}).milliseconds("timeout");
@@ -121,7 +166,35 @@ TEST(Manifests, name_file_line_and_rule) {
   EXPECT_EQ(refusal_of("kind: Workspace\napiVersion: umpteenth.dev/v1alpha1\n"),
             "m.yaml:1: metadata.name is missing");
   EXPECT_EQ(refusal_of("- 1\n"), "m.yaml:1: a manifest must be a mapping, this is array");
+  EXPECT_EQ(
+      refusal_of("kind: Jobb\napiVersion: umpteenth.dev/v1alpha1\n"),
+      "m.yaml:1: there is no kind \"Jobb\" in version \"umpteenth.dev/v1alpha1\"; did you mean "
+      "Job?");
   EXPECT_NE(refusal_of("a: &x 1\nb: *x\n"), "accepted");
+}
+
+TEST(Manifests, tell_where_the_field_stands_that_the_server_refused) {
+  TempDir folder;
+  const std::string file = (folder.path() / "m.yaml").string();
+  write_file_durably(
+      file,
+      "kind: Workspace\napiVersion: umpteenth.dev/v1alpha1\nmetadata: {name: a}\n---\n"
+      "apiVersion: v1\nkind: List\nitems:\n"
+      "- apiVersion: umpteenth.dev/v1alpha1\n  kind: Workspace\n"
+      "  metadata:\n    name: b\n"
+      "  spec:\n    displayName: x\n    limits:\n      dailySpendUSD: -1\n",
+      0600);
+  Invocation line = parse(*find_command("apply"), {"-f", file});
+  const std::vector<Manifest> found = manifests(line);
+  ASSERT_EQ(found.size(), 2U);
+  const Error refused(Code::invalid, "Workspace \"b\" is invalid: …",
+                      {{"spec.limits.dailySpendUSD", "Invalid value: -1: too small", ""},
+                       {"spec.owner", "Required value", ""}});
+  EXPECT_EQ(failure_text(found[1], refused),
+            "error: " + file + ":15: spec.limits.dailySpendUSD: Invalid value: -1: too small\n" +
+                "error: " + file + ":12: spec.owner: Required value\n");
+  EXPECT_EQ(failure_text(found[0], Error(Code::forbidden, "you may not")),
+            "error: " + file + ":1: workspace.umpteenth.dev/a: you may not\n");
 }
 
 }  // namespace
