@@ -33,6 +33,8 @@ passed=0 failed=0 skipped=0
 results=$(mktemp -d)
 engine_dir=
 cleanup() {
+  # shellcheck disable=SC2046
+  kill $(jobs -p) 2>/dev/null && wait
   [ -z "$engine_dir" ] || tests/support/engine.sh down "$engine_dir" >/dev/null 2>&1
   rm -rf "$results" ${engine_dir:+"$engine_dir"}
 }
@@ -69,20 +71,28 @@ run_gtest() { # program [wrapper…]
   echo "  $name: $((t - f - s)) passed, $f failed, $s skipped in $((SECONDS - begin)) s"
 }
 
-# A script that prints its own closing line.
-run_script() {
-  local name=$1 line begin=$SECONDS; shift
-  "$@" >"$results/script.log" 2>&1
-  local rc=$?
-  line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$results/script.log" | tail -1)
-  if [ -z "$line" ]; then tail -40 "$results/script.log"; echo "FAILED: $name ended with $rc and no closing line"; failed=$((failed + 1)); return; fi
+# A script that prints its own closing line. begin_script sets its pid, for end_script.
+begin_script() { # name command…
+  local name=$1; shift
+  date +%s >"$results/$name.begin"
+  "$@" >"$results/$name.log" 2>&1 &
+  script_pid=$!
+}
+end_script() { # name pid
+  local name=$1 line rc=0 took log=$results/$1.log
+  wait "$2" || rc=$?
+  took=$(($(stat -c %Y "$log") - $(cat "$results/$name.begin")))   # its last output is its closing line
+  line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -1)
+  if [ -z "$line" ]; then tail -40 "$log"; echo "FAILED: $name ended with $rc and no closing line"; failed=$((failed + 1)); return; fi
   local p f s; read -r p f s < <(tr -dc '0-9 \n' <<<"$line")
   [ "$rc" = 0 ] || [ "$f" -gt 0 ] || f=1
   passed=$((passed + p)); failed=$((failed + f)); skipped=$((skipped + s))
-  grep -E '^(FAILED|SKIPPED)' "$results/script.log" | head -40
-  [ "$f" = 0 ] || tail -60 "$results/script.log"
-  echo "  $name: $line in $((SECONDS - begin)) s"
+  # What failed with all that it said; what did not run with its reason.
+  awk '/^(FAILED|SKIPPED)/ { print; below = /^FAILED/; next } /^    / { if (below) print; next } { below = 0 }' "$log" | head -300
+  [ "$f" = 0 ] || tail -20 "$log"
+  echo "  $name: $line in $took s"
 }
+run_script() { begin_script "$@"; end_script "$1" "$script_pid"; }
 
 need_engine() {
   [ -z "$engine_dir" ] || return 0
@@ -112,8 +122,16 @@ suite_engine() {
 suite_e2e() {
   build release || return 1
   need_engine || { skip e2e "$engine_reason"; return 0; }
-  local script
-  for script in tests/e2e/*_e2e.sh; do run_script "$(basename "$script")" "$script"; done
+  # Three at a time, the longest first: much of each is waiting.
+  local names=(runs outage person input start) name
+  local -A pids=()
+  [ ${#names[@]} = "$(find tests/e2e -name '*_e2e.sh' | wc -l)" ] || { echo "FAILED: tests/e2e has scripts that run.sh does not name"; failed=$((failed + 1)); }
+  for name in "${names[@]}"; do
+    while [ "$(jobs -pr | wc -l)" -ge 3 ]; do sleep 0.2; done
+    begin_script "${name}_e2e.sh" "tests/e2e/${name}_e2e.sh"
+    pids[$name]=$script_pid
+  done
+  for name in "${names[@]}"; do end_script "${name}_e2e.sh" "${pids[$name]}"; done
 }
 suite_attacks() {
   build release || return 1

@@ -1,76 +1,13 @@
 #!/usr/bin/env bash
-# Runs and what can happen to them: limits, overlaps, schedules, secrets, state, lost sandboxes, a
-# stopped engine, deletion, a full disk, another workspace's token, leftovers of a killed umpd.
+# Runs and what can happen to them: limits, overlaps, schedules, secrets, state, lost sandboxes,
+# deletion, another workspace's token, leftovers of a killed umpd.
 . "$(dirname "$0")/lib.sh"
+. tests/e2e/jobs.sh
 
 D=$WORK/data
-own=$WORK/own-engine   # an engine that may be stopped
-shared=$ENGINE
-small=$WORK/small      # a disk that may be full
-patience=90            # seconds that nothing takes on an idle machine
-ends_all() {
-  local rc
-  stop_umpd 15 >/dev/null 2>&1
-  [ ! -d "$own" ] || tests/support/engine.sh down "$own" >/dev/null 2>&1
-  ENGINE=$shared
-  mountpoint -q "$small" && umount "$small"
-  finish; rc=$?
-  exit $rc
-}
-trap ends_all EXIT
-
-if [ "$(id -u)" = 0 ]; then tests/support/engine.sh up "$own" >"$WORK/own.log" 2>&1 & own_up=$!; fi
 start_umpd "$D" || { bad "umpd starts"; exit 1; }
 umpctl patch workspace default -p '{"spec":{"limits":{"maxConcurrentRuns":20}}}' >/dev/null
 
-# One provider does what the run's input says, one goes on for ever, one costs a dollar a call.
-providers() {
-  cat <<'YAML'
-apiVersion: umpteenth.dev/v1alpha1
-kind: ModelProvider
-metadata: {name: sh}
-spec:
-  type: Scripted
-  models: [{name: scripted}]
-  script:
-    - match: {llm: true}
-      repeat: true
-      say: the model was asked
-    - match: {turn: 1}
-      call: {tool: bash, arguments: {command: '{{input.command}}', timeout_seconds: 60}}
-    - match: {tool: bash, failed: false}
-      call: {tool: finish, arguments: {status: success, summary: '{{result}}'}}
-    - match: {tool: bash, failed: true}
-      call: {tool: finish, arguments: {status: failure, summary: '{{result}}'}}
----
-apiVersion: umpteenth.dev/v1alpha1
-kind: ModelProvider
-metadata: {name: endless}
-spec:
-  type: Scripted
-  models: [{name: scripted, price: {inputPerMTok: 1000}}]
-  script:
-    - repeat: true
-      usage: {inputTokens: 1000}
-      call: {tool: bash, arguments: {command: 'true'}}
----
-apiVersion: umpteenth.dev/v1alpha1
-kind: ModelProvider
-metadata: {name: printer}
-spec:
-  type: Scripted
-  models: [{name: scripted}]
-  script:
-    - call: {tool: bash, arguments: {command: 'yes this-is-printed-for-ever', timeout_seconds: 3}}
-    - match: {failed: true}
-      call: {tool: finish, arguments: {status: failure, summary: ended at its time}}
-YAML
-}
-job() { # NAME PROVIDER [more lines of the spec]
-  printf -- '---\napiVersion: umpteenth.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n  instruction: as the script says\n  model: {provider: %s, name: scripted}\n' "$1" "$2"
-  grep -q '^network:' <<<"$(printf '%s\n' "${@:3}")" || printf '  network: {mode: None}\n'
-  [ $# -lt 3 ] || printf '  %s\n' "${@:3}"
-}
 { providers
   job sh sh 'schedule: {cron: "0 0 1 1 *", overlapPolicy: Parallel}'
   job skip sh 'schedule: {cron: "0 0 1 1 *", overlapPolicy: Skip}'
@@ -89,23 +26,6 @@ job() { # NAME PROVIDER [more lines of the spec]
   printf -- '---\napiVersion: umpteenth.dev/v1alpha1\nkind: Secret\nmetadata: {name: token}\nspec: {stringData: {value: secret-of-the-run-4711}}\n'
 } >"$WORK/jobs.yaml"
 expect "the jobs" 0 'created' umpctl apply -f "$WORK/jobs.yaml"
-
-start() { umpctl run "$1" --input "$(jq -nc --arg c "${2:-true}" '{command:$c}')" -o name 2>>"$WORK/start" | sed 's|.*/||'; }
-ended() { case $(phase "$1") in Succeeded | Failed | TimedOut | Cancelled | Skipped) ;; *) return 1 ;; esac; }
-told() { umpctl get "run/$1" -o "jsonpath={.status.phase} {.status.reason} {.status.message} {.status.summary} {.status.outputs}"; }
-ends() { # NAME SECONDS RUN REGEX of phase, reason, message, summary and outputs
-  local deadline=$((SECONDS + $2)) text
-  until ended "$3"; do
-    [ $SECONDS -lt $deadline ] || { bad "$1" "run $3 goes on: $(told "$3")"; return 1; }
-    sleep 0.1
-  done
-  text=$(told "$3")
-  grep -qE -- "$4" <<<"$text" && ok "$1" || bad "$1" "not $4: $text"
-}
-runs_to() { ends "$1" $patience "$(start "$2" "$3")" "$4"; } # NAME JOB COMMAND REGEX
-sandbox_of() { umpctl get "run/$1" -o 'jsonpath={.status.sandbox.container}'; }
-no_sandbox() { ! engine_api GET '/containers/json?all=1' | grep -q "\"umpteenth.run-name\":\"$1\""; }
-at_work() { in_phase "$1" Running && umpctl timeline "run/$1" | grep -q tool.call; }
 
 # What takes its time runs beside the rest.
 slow=$(start slow 'sleep 300')
@@ -229,7 +149,7 @@ left=$(start turns true); left=$(start secret "$hold")
 eventually "a run is at work" $patience at_work "$left"
 kill -9 $umpd_pid; wait $umpd_pid 2>/dev/null
 no_sandbox "$left" && bad "kill -9 leaves a sandbox" || ok "kill -9 leaves a sandbox"
-strangers=()
+strangers=()   # containers of others
 for labels in '{}' '{"umpteenth.instance":"another","umpteenth.role":"sandbox"}'; do
   strangers+=("$(curl -sS --unix-socket "$ENGINE" -H 'Content-Type: application/json' -X POST http://engine/containers/create --data "{\"Image\":\"$IMAGE\",\"Cmd\":[\"true\"],\"Labels\":$labels}" | jq -r .Id)")
 done
@@ -239,51 +159,8 @@ eventually "its sandbox is removed" $patience no_sandbox "$left"
 there=0
 for id in "${strangers[@]}"; do engine_api GET "/containers/$id/json" | grep -q '"Id"' && there=$((there + 1)); engine_api DELETE "/containers/$id?force=1" >/dev/null; done
 [ $there = 2 ] && ok "containers of others stay" || bad "containers of others stay" "$there of 2"
+leaves() { left_of "$(cat "$D/instance")" | grep -vE 'relay|ump-egress'; }
+none_left() { [ -z "$(leaves)" ]; }
+eventually "its network too" $patience none_left
 stop_umpd 12
-[ -z "$(left_of "$(cat "$D/instance")" | grep -vE 'relay|ump-egress')" ] && ok "nothing is left on the engine" || bad "nothing is left on the engine" "$(left_of "$(cat "$D/instance")")"
-
-# A full disk.
-mkdir "$small"
-if mount -t tmpfs -o size=24m,mode=0700 tmpfs "$small" 2>/dev/null; then
-  start_umpd "$small/data" || bad "umpd starts on a small disk"
-  expect "it writes" 0 created umpctl apply -f "$WORK/theirs.yaml"
-  dd if=/dev/zero of="$small/filler" bs=64k >/dev/null 2>&1
-  full() { # writes until one is refused: what was open may have had room
-    local i
-    for i in $(seq 40); do umpctl annotate job theirs "fill=$(head -c 30000 /dev/zero | tr '\0' x)$i" --overwrite >"$WORK/full" 2>&1 || return 0; done
-    return 1
-  }
-  full && ok "a full disk refuses writes" || bad "a full disk refuses writes"
-  grep -qiE 'no space|disk|full|room' "$WORK/full" && ok "and says so" || bad "and says so" "$(cat "$WORK/full")"
-  expect "reads go on" 0 '^theirs ' umpctl get jobs
-  rm "$small/filler"
-  eventually "writes go on when there is room" $patience umpctl annotate job theirs after=1 --overwrite
-  kept=$(umpctl get job theirs -o 'jsonpath={.metadata.resourceVersion}')
-  stop_umpd 12
-  expect "nothing is corrupted" 0 '' "$BIN/umpd" fsck --data-dir "$small/data"
-  start_umpd "$small/data" && [ "$(umpctl get job theirs -o 'jsonpath={.metadata.annotations.after} {.metadata.resourceVersion}')" = "1 $kept" ] && ok "and all is there at the next start" || bad "and all is there at the next start"
-  stop_umpd 12
-else
-  skip "a full disk" "no tmpfs can be mounted"
-fi
-
-# An engine that stops is not a dead run.
-if [ "$(id -u)" = 0 ] && wait "$own_up"; then
-  ENGINE=$own/engine/docker.sock
-  start_umpd "$WORK/data2" || bad "umpd starts on its own engine"
-  umpctl apply -f "$WORK/jobs.yaml" >/dev/null
-  umpctl delete job every --wait=false >/dev/null
-  alive=$(start secret 'for i in $(seq 60); do echo $i; sleep 0.1; done; echo got through')
-  eventually "a run is at work on it" $patience at_work "$alive"
-  tests/support/engine.sh stop "$own" >>"$WORK/own.log" 2>&1
-  not_ready() { umpctl get sandboxengine default -o "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}" | grep -q False; }
-  eventually "an engine that is down is not Ready" 60 not_ready
-  in_phase "$alive" Running && ok "its run goes on" || bad "its run goes on" "$(told "$alive")"
-  tests/support/engine.sh up "$own" >>"$WORK/own.log" 2>&1
-  is_ready() { umpctl get sandboxengine default -o "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}" | grep -q True; }
-  eventually "the engine is Ready again" 60 is_ready
-  ends "the run ends by itself" 60 "$alive" '^(Succeeded|Failed AgentFailed)'
-  ends "new runs work" $patience "$(start sh 'echo again')" '^Succeeded .*again'
-else
-  skip "an engine that stops" "no engine of its own: $(tail -1 "$WORK/own.log" 2>/dev/null)"
-fi
+none_left && ok "nothing is left on the engine" || bad "nothing is left on the engine" "$(leaves)"
