@@ -14,6 +14,7 @@
 #include "server/reviews.h"
 #include "server/run_reads.h"
 #include "server/run_writes.h"
+#include "server/sealing_key.h"
 #include "server/token_routes.h"
 #include "server/watch.h"
 #include "server/write.h"
@@ -188,6 +189,7 @@ struct Api::Impl {
     if (auto page = discovery.answer(request)) return std::move(*page);
     if (auto page = answer_review(request, who)) return std::move(*page);
     if (auto page = answer_tokens(request, who, deps.tokens)) return std::move(*page);
+    if (auto page = answer_sealing_key(request, deps.sealer)) return std::move(*page);
     if (request.path == "/metrics" && request.method == "GET") return metrics_page();
     return resource_page(request, who);
   }

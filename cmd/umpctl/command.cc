@@ -31,6 +31,7 @@ const std::vector<Command>& commands() {
     add_history_commands(made);
     add_change_commands(made);
     add_info_commands(made);
+    add_seal_command(made);
     std::sort(made.begin(), made.end(),
               [](const Command& a, const Command& b) { return a.name < b.name; });
     return made;
@@ -208,7 +209,9 @@ client::Client& Invocation::client() {
   return *client_;
 }
 
-std::string Invocation::ns() { return client().connection().ns; }
+std::string Invocation::ns() {
+  return given("namespace") ? get("namespace") : client().connection().ns;
+}
 
 namespace {
 

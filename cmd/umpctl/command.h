@@ -69,6 +69,7 @@ void add_run_commands(std::vector<Command>& table);
 void add_history_commands(std::vector<Command>& table);
 void add_change_commands(std::vector<Command>& table);
 void add_info_commands(std::vector<Command>& table);
+void add_seal_command(std::vector<Command>& table);
 
 // Exit codes. diff has its own: 0 none, 1 differences, 2 and up an error.
 inline constexpr int kOk = 0, kError = 1, kUsage = 2;

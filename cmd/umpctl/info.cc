@@ -1,10 +1,9 @@
-// version, api-resources, events, auth, seal, completion, docs.
+// version, api-resources, events, auth, completion, docs.
 #include <iostream>
 #include <iterator>
 
 #include "apis/kind.h"
 #include "apis/object.h"
-#include "apis/seal.h"
 #include "apis/serve.h"
 #include "base/error.h"
 #include "cmd/umpctl/command.h"

@@ -84,6 +84,21 @@ TEST_F(Secrets, the_same_value_again_changes_nothing) {
   EXPECT_EQ(json::parse(first.body), json::parse(third.body));
 }
 
+TEST_F(Secrets, are_sealed_by_others_with_the_key_that_is_served) {
+  const json::Value key = ok("GET", "/umpteenth/v1alpha1/sealing-key");
+  const std::string value =
+      apis::Sealer::seal_offline(key.get_string("publicKey"), key.get_string("instance"),
+                                 {"default", "s", "value"}, "offline");
+  json::Value object = json::parse(
+      R"({"apiVersion":"umpteenth.dev/v1alpha1","kind":"Secret","metadata":{"name":"s"},"spec":{}})");
+  object["spec"]["sealedData"].set("value", value);
+  const json::Value made = ok("POST", kNs + "/secrets", object.dump(), 201);
+  EXPECT_EQ(apis::secret_value(sealer, made, "value"), "offline");
+  EXPECT_EQ(send("POST", "/umpteenth/v1alpha1/sealing-key", "{}").status, 405);
+  token = "none";
+  EXPECT_EQ(send("GET", "/umpteenth/v1alpha1/sealing-key").status, 401);
+}
+
 TEST_F(Secrets, a_removed_key_is_forgotten) {
   send("POST", kSecrets, a_secret(R"({"a":"first-value","b":"second-value"})"));
   const http::Response response =
