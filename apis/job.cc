@@ -110,18 +110,17 @@ Node spec() {
                 {{"webhook",
                   section("Its webhook address.",
                           {{"enabled", boolean("Whether it answers.").by_default(false)}})}})},
-       {"inputs",
-        list("What a run may be given.",
-             object("One input.",
-                    {{"name", text("Its name, at most 100 characters.")
-                                  .min_length(1)
-                                  .max_length(100)
-                                  .pattern(kName)
-                                  .required()},
-                     {"required", boolean("A run without it is refused.").by_default(false)},
-                     {"description", text("What it means.").max_length(1000)}}))
-            .unique_by("name")
-            .max_items(100)},
+       {"inputs", list("What a run may be given.",
+                       object("One input.",
+                              {{"name", text("Its name, at most 100 characters.")
+                                            .min_length(1)
+                                            .max_length(100)
+                                            .pattern(kName)
+                                            .required()},
+                               {"required", boolean("A run without it is refused; absent: false.")},
+                               {"description", text("What it means.").max_length(1000)}}))
+                      .unique_by("name")
+                      .max_items(100)},
        {"outputs",
         list("What a run must set to succeed, at most 100.",
              object("One output.", {{"name", text("Its name, at most 100 characters.")

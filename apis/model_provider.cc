@@ -14,7 +14,7 @@ Node model() {
       "One model.",
       {{"name", text("What jobs call it.").min_length(1).max_length(200).required()},
        {"id", text("What the API calls it; absent: the name.").max_length(200)},
-       {"contextWindow", integer("Tokens.").range(1024, 100000000).by_default(128000)},
+       {"contextWindow", integer("Tokens; absent: 128000.").range(1024, 100000000)},
        {"price", object("US dollars a million tokens; absent: free, so cost limits do not bite.",
                         {{"inputPerMTok", price("Read.")},
                          {"outputPerMTok", price("Written.")},

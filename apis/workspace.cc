@@ -15,9 +15,8 @@ Node member() {
                 {{"user", text("User name or email address.").max_length(320)},
                  {"group", text("Group of the identity provider.").max_length(320)},
                  {"role", text("Member: jobs, runs, secrets. Admin: also providers, settings, "
-                               "members. Owner: also delete and transfer.")
-                              .one_of({"Member", "Admin", "Owner"})
-                              .by_default("Member")}});
+                               "members. Owner: also delete and transfer. Absent: Member.")
+                              .one_of({"Member", "Admin", "Owner"})}});
 }
 
 Node spec() {

@@ -3,6 +3,7 @@
 #include "apis/kind.h"
 
 #include <chrono>
+#include <functional>
 
 #include "apis/cron.h"
 #include "apis/model_provider.h"
@@ -53,6 +54,27 @@ TEST(Kinds, are_found_by_every_name) {
   EXPECT_EQ(find_kind("secrets"), &secret_kind());
   EXPECT_EQ(find_kind("secret"), nullptr);
   EXPECT_EQ(find_kind_by_name("Run"), &run_kind());
+}
+
+// A client compares a list as a whole: with a value in it that the manifest has not, each apply of
+// kubectl would send the list again and say "configured".
+TEST(Kinds, fill_in_nothing_inside_of_lists) {
+  size_t lists = 0;
+  const std::function<void(const json::Value&, bool, const std::string&)> visit =
+      [&](const json::Value& schema, bool in_list, const std::string& path) {
+        if (in_list) {
+          EXPECT_EQ(schema.find("default"), nullptr) << path;
+        }
+        if (const json::Value& properties = schema.get("properties"); properties.is_object())
+          for (const json::Member& m : properties.members())
+            visit(m.value, in_list, path + "." + m.key);
+        if (const json::Value* items = schema.find("items")) {
+          ++lists;
+          visit(*items, true, path + "[]");
+        }
+      };
+  for (const Kind* kind : kinds()) visit(kind->spec_schema, false, kind->kind);
+  EXPECT_GT(lists, 5U);
 }
 
 TEST(Job, the_complete_example_is_accepted_and_kept) {
