@@ -28,7 +28,7 @@ constexpr char kLabelValueRule[] =
     "or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'), at "
     "most 63 characters";
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return json::quote(text.size() > 300 ? std::string(text.substr(0, 100)) + "…"
                                        : std::string(text));
 }
@@ -52,7 +52,7 @@ class Checker {
     if (causes_.size() < 100) causes_.push_back({std::move(field), std::move(message), reason});
   }
   void invalid(std::string field, std::string_view value, const std::string& rule) {
-    add(std::move(field), "FieldValueInvalid", "Invalid value: " + quoted(value) + ": " + rule);
+    add(std::move(field), "FieldValueInvalid", "Invalid value: " + in_quotes(value) + ": " + rule);
   }
   void required(std::string field, const std::string& why) {
     add(std::move(field), "FieldValueRequired",
@@ -214,7 +214,7 @@ void check_metadata_update(const json::Value& object, const json::Value& old,
     const std::string now = object.get("metadata").get_string(field);
     if (now != old.get("metadata").get_string(field))
       causes.push_back({std::string("metadata.") + field,
-                        "Invalid value: " + quoted(now) + ": field is immutable",
+                        "Invalid value: " + in_quotes(now) + ": field is immutable",
                         "FieldValueInvalid"});
   }
   if (!deleting(old)) return;
@@ -225,7 +225,7 @@ void check_metadata_update(const json::Value& object, const json::Value& old,
       causes.push_back({"metadata.finalizers",
                         "Forbidden: no new finalizers can be added if the object is being "
                         "deleted, found new finalizers []string{" +
-                            quoted(f) + "}",
+                            in_quotes(f) + "}",
                         "FieldValueForbidden"});
   }
 }

@@ -77,7 +77,7 @@ json::Value host_config(const ContainerSpec& spec) {
 }
 
 // Inside a Dockerfile's double quotes.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string q = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\' || c == '$') q += '\\';
@@ -184,11 +184,11 @@ std::string label_filter(const Labels& labels) {
 std::vector<std::string> change_lines(const ImageChanges& changes) {
   std::vector<std::string> lines;
   for (const auto& [key, value] : changes.labels)
-    lines.push_back("LABEL " + quoted(key) + "=" + quoted(value));
+    lines.push_back("LABEL " + in_quotes(key) + "=" + in_quotes(value));
   for (const std::string& e : changes.env) {
     const size_t equals = std::min(e.find('='), e.size());
     lines.push_back("ENV " + e.substr(0, equals) + "=" +
-                    quoted(e.substr(std::min(equals + 1, e.size()))));
+                    in_quotes(e.substr(std::min(equals + 1, e.size()))));
   }
   if (!changes.user.empty()) lines.push_back("USER " + changes.user);
   if (!changes.working_dir.empty()) lines.push_back("WORKDIR " + changes.working_dir);

@@ -115,7 +115,8 @@ std::optional<Oid> ObjectReader::at_path(const Oid& commit_id, const std::string
 std::vector<ObjectReader::Difference> ObjectReader::differences(const Oid& old_tree,
                                                                 const Oid& new_tree) {
   const Tree before = state_->tree(old_tree), after = state_->tree(new_tree);
-  git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+  git_diff_options options;
+  check(git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION), "compare trees");
   options.flags = GIT_DIFF_SKIP_BINARY_CHECK | GIT_DIFF_INCLUDE_TYPECHANGE;
   Handle<git_diff, git_diff_free> diff;
   check(git_diff_tree_to_tree(out(diff), state_->repository.get(), before.get(), after.get(),

@@ -5,29 +5,24 @@ set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
 SUITES=(tree unit engine e2e attacks conformance asan tsan)
-# Sanitised builds cost more than all tests: in CI those that read foreign bytes, and those whose
-# threads meet; --all takes every program.
-SANITISED=(test_base test_apis test_runs test_broker test_engine test_models test_agent)
-THREADED=(test_base test_runs test_broker test_store)
+# Under ASan and UBSan every unit program runs; under TSan those whose threads meet.
+SANITISED=(test_base test_apis test_runs test_broker test_engine test_models test_agent test_store
+  test_server test_controllers test_client test_umpd test_umpctl)
+THREADED=(test_base test_runs test_broker test_engine test_agent test_store test_controllers test_server)
 declare -A BUDGET=([tree]=10 [unit]=120 [engine]=240 [e2e]=240 [attacks]=300 [conformance]=180 [asan]=360 [tsan]=240)
 
 wanted=()
 for argument in "$@"; do
   case $argument in
-    --all) export UMPTEENTH_ALL=1
-      SANITISED+=(test_store test_server test_controllers test_client test_umpd test_umpctl)
-      THREADED+=(test_controllers test_server test_engine) ;;
+    --all) export UMPTEENTH_ALL=1 ;;
     -*) echo "run.sh: unknown flag $argument" >&2; exit 2 ;;
     *)
       [[ " ${SUITES[*]} " == *" $argument "* ]] || { echo "run.sh: no suite $argument; there are: ${SUITES[*]}" >&2; exit 2; }
       wanted+=("$argument") ;;
   esac
 done
-# Without names: what fits into CI. --all adds the sanitised builds and the long attacks.
-if [ ${#wanted[@]} = 0 ]; then
-  wanted=("${SUITES[@]}")
-  [ -n "${UMPTEENTH_ALL:-}" ] || wanted=(tree unit engine e2e attacks conformance)
-fi
+# Without names: all of them. --all makes the campaigns in them long and adds the long attacks.
+[ ${#wanted[@]} -gt 0 ] || wanted=("${SUITES[@]}")
 
 passed=0 failed=0 skipped=0
 results=$(mktemp -d)
@@ -154,13 +149,14 @@ NOT_SANITISED='-*Crash*:Kubectl.*'
 suite_asan() {
   build dev "${SANITISED[@]}" || return 1
   local name
-  export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  local symbols=external_symbolizer_path=/usr/bin/addr2line
+  export ASAN_OPTIONS=detect_leaks=1:$symbols UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$symbols
   for name in "${SANITISED[@]}"; do GTEST_FILTER=$NOT_SANITISED run_gtest "build-dev/bin/$name" setarch -R; done
 }
 suite_tsan() {
   build tsan "${THREADED[@]}" || return 1
   local name
-  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:external_symbolizer_path=/usr/bin/addr2line
   for name in "${THREADED[@]}"; do GTEST_FILTER=$NOT_SANITISED run_gtest "build-tsan/bin/$name" setarch -R; done
 }
 

@@ -80,7 +80,7 @@ TEST_F(LlmTest, with_a_schema_the_answer_is_json_and_gets_a_second_try) {
   EXPECT_EQ(json::parse(ask(body).body).get("json").dump(), R"({"a":"<b>"})");
   EXPECT_EQ(model->calls(), 1);
 
-  model->replies([this](const models::Prompt& prompt, const std::stop_token&) {
+  model->replies([](const models::Prompt& prompt, const std::stop_token&) {
     return ToldModel::answer(prompt.messages.size() == 1 ? "well: {" : "[1]", 10, 1);
   });
   const json::Value second = json::parse(ask(body).body);
