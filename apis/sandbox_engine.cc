@@ -59,8 +59,15 @@ Node engine_status() {
                 {"repairs", integer("How often it was repaired.")}})
             .open()},
        {"attachment", text("How sandboxes meet the broker now.")},
-       {"version",
-        object("Versions.", {{"engine", text("Engine.")}, {"api", text("API.")}}).open()},
+       {"version", object("Versions.", {{"name", text("Which engine it is.")},
+                                        {"engine", text("Engine.")},
+                                        {"api", text("API.")}})
+                       .open()},
+       {"architecture", text("The engine's, amd64 or arm64.")},
+       {"runtimes", list("Container runtimes it has.", text("Name."))},
+       {"capacity", object("The engine's machine.",
+                           {{"cpus", number("Processors.")}, {"memoryMiB", integer("Memory.")}})
+                        .open()},
        {"sandboxes", object("Sandboxes now.",
                             {{"running", integer("In runs.")}, {"warm", integer("Kept ready.")}})
                          .open()}});

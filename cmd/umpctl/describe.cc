@@ -1,7 +1,6 @@
 #include "cmd/umpctl/describe.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <utility>
 #include <vector>
@@ -15,15 +14,9 @@ namespace {
 bool upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 
 constexpr std::string_view kUnits[] = {"MiB", "GiB", "KiB", "MTok"};
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kSpelled{{{"Api", "API"},
-                                                                                 {"Cpus", "CPUs"},
-                                                                                 {"Dns", "DNS"},
-                                                                                 {"Id", "ID"},
-                                                                                 {"Ip", "IP"},
-                                                                                 {"Mcp", "MCP"},
-                                                                                 {"Ms", "ms"},
-                                                                                 {"Uid", "UID"},
-                                                                                 {"Url", "URL"}}};
+constexpr std::pair<std::string_view, std::string_view> kSpelled[] = {
+    {"Api", "API"}, {"Cpus", "CPUs"}, {"Dns", "DNS"},   {"Id", "ID"},   {"Ip", "IP"},
+    {"Mcp", "MCP"}, {"Ms", "ms"},     {"Pids", "PIDs"}, {"Uid", "UID"}, {"Url", "URL"}};
 
 // The length of the word that begins there: a unit, a run of capitals, or a capital and what
 // follows.
@@ -56,7 +49,12 @@ const json::Value& property(const json::Value& schema, const std::string& key) {
   return found ? *found : nothing();
 }
 
-std::string plain(const json::Value& v) { return v.is_string() ? v.as_string() : v.dump(); }
+std::string plain(const json::Value& v) {
+  if (v.is_string()) return v.as_string().empty() ? "<none>" : v.as_string();
+  std::string text = v.dump();
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text;
+}
 
 std::vector<Line> lines_of(const json::Value& v, const json::Value& schema);
 
@@ -69,7 +67,7 @@ void add_member(std::vector<Line>& lines, const std::string& key, const json::Va
   }
   const std::string text = plain(v);
   if (text.find('\n') == std::string::npos) {
-    lines.push_back({key, text.empty() ? "\"\"" : text, {}});
+    lines.push_back({key, text, {}});
     return;
   }
   Line whole{key, "", {}};

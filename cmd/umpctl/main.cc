@@ -11,8 +11,10 @@ namespace {
 
 // kubectl's words for commands that umpctl leaves to it.
 constexpr std::string_view kKubectlOnly[] = {
-    "exec", "cp",     "port-forward", "attach",    "debug",  "proxy",       "scale", "rollout",
-    "set",  "expose", "autoscale",    "kustomize", "plugin", "certificate", "taint", "drain"};
+    "exec",   "cp",           "port-forward", "attach",  "debug",     "proxy",
+    "scale",  "rollout",      "set",          "expose",  "autoscale", "kustomize",
+    "plugin", "certificate",  "taint",        "drain",   "edit",      "explain",
+    "config", "cluster-info", "api-versions", "options", "top"};
 
 std::string reason_of(const Error& e) {
   const std::string_view reason = status_reason(e.code());
@@ -26,7 +28,15 @@ int unknown_command(const std::string& name) {
       return kUsage;
     }
   std::vector<std::string> names;
-  for (const Command& c : commands()) names.push_back(c.name);
+  std::string longer;  // auth → auth can-i, auth whoami
+  for (const Command& c : commands()) {
+    names.push_back(c.name);
+    if (c.name.starts_with(name + " ")) longer += (longer.empty() ? "" : ", ") + c.name;
+  }
+  if (!longer.empty()) {
+    std::cerr << "error: " << name << " needs a second word: " << longer << "\n";
+    return kUsage;
+  }
   std::cerr << "error: unknown command \"" << name << "\"" << did_you_mean(name, names)
             << (nearest(name, names).empty() ? "; see 'umpctl help'" : "") << "\n";
   return kUsage;

@@ -192,14 +192,24 @@ std::vector<Manifest> manifests(Invocation& line) {
 }
 
 std::string failure_text(const Manifest& m, const Error& error) {
-  std::string text;
+  std::vector<std::pair<int, std::string>> places;  // line and what is wrong there
   for (const Cause& cause : error.causes()) {
     if (cause.field.empty()) continue;
     const std::string path = m.place.prefix + cause.field;
-    const int line = m.place.text ? apis::yaml_line_of(*m.place.text, m.place.document, path) : 0;
-    text += "error: " + (line > 0 ? m.place.file + ":" + std::to_string(line) : m.source) + ": " +
-            cause.field + ": " + cause.message + "\n";
+    std::string message = cause.message;
+    // Kubernetes' schema messages name the field a second time.
+    if (const size_t again = message.find(cause.field + " in body "); again != std::string::npos)
+      message.erase(again, cause.field.size() + 9);
+    places.emplace_back(
+        m.place.text ? apis::yaml_line_of(*m.place.text, m.place.document, path) : 0,
+        cause.field + ": " + message);
   }
+  std::stable_sort(places.begin(), places.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string text;
+  for (const auto& [line, what] : places)
+    text += "error: " + (line > 0 ? m.place.file + ":" + std::to_string(line) : m.source) + ": " +
+            what + "\n";
   if (!text.empty()) return text;
   return "error: " + m.source + ": " + object_name(*m.kind, m.name) + ": " + error.message() + "\n";
 }

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <thread>
 
+#include "apis/job.h"
 #include "apis/object.h"
 #include "apis/run.h"
 #include "apis/yaml.h"
@@ -25,10 +26,26 @@ std::string job_name(const std::string& word) {
   return word.substr(slash + 1);
 }
 
+bool exists(Invocation& line, const apis::Kind& kind, const std::string& name) {
+  try {
+    line.client().get(kind, line.ns(), name);
+    return true;
+  } catch (const Error& e) {
+    if (e.code() == Code::not_found) return false;
+    throw;
+  }
+}
+
 // run/NAME or NAME; job/NAME means its newest run.
 std::string run_name(Invocation& line, const std::string& word) {
   const size_t slash = word.find('/');
-  if (slash == std::string::npos) return word;
+  if (slash == std::string::npos) {
+    const bool job = !exists(line, apis::run_kind(), word) && exists(line, apis::job_kind(), word);
+    if (!job) return word;
+    throw Error(Code::not_found, "there is no run \"" + word +
+                                     "\" but a job of that name: say job/" + word +
+                                     " for its newest run");
+  }
   const apis::Kind& kind = kind_of_word(word.substr(0, slash));
   const std::string name = word.substr(slash + 1);
   if (kind.kind == "Run") return name;

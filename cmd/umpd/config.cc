@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/net/address.h"
 
 namespace umpteenth::umpd {
@@ -121,6 +122,12 @@ const Option* find_option(std::string_view path) {
   return nullptr;
 }
 
+std::vector<std::string> option_paths() {
+  std::vector<std::string> paths;
+  for (const Option& o : options()) paths.emplace_back(o.path);
+  return paths;
+}
+
 std::string env_name(std::string_view path) {
   std::string name(path);
   for (char& c : name)
@@ -216,7 +223,9 @@ void read_file_text(Config& config, const ConfigSources& sources) {
         }
         continue;
       }
-      if (!option) throw Error(Code::invalid, where + ": unknown option " + key.path);
+      if (!option)
+        throw Error(Code::invalid, where + ": unknown option " + key.path +
+                                       did_you_mean(key.path, option_paths()));
       const json::Value* value = &root;
       std::istringstream steps(key.path);
       for (std::string step; value && std::getline(steps, step, '.');) value = value->find(step);

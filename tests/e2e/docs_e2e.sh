@@ -17,7 +17,7 @@ blocks() {
 }
 
 shown=0
-for file in README.md docs/guides/*.md; do
+for file in README.md docs/*.md docs/guides/*.md; do
   n=0
   for block in $(blocks "$file" yaml); do
     n=$((n + 1)) shown=$((shown + 1))
@@ -28,7 +28,7 @@ for file in README.md docs/guides/*.md; do
     fi
   done
 done
-[ $shown -ge 7 ] && ok "there are manifests in them" || bad "there are manifests in them" "$shown"
+[ $shown -ge 8 ] && ok "there are manifests in them" || bad "there are manifests in them" "$shown"
 
 # README's first job, each command as it is written.
 mkdir "$WORK/readme"

@@ -25,6 +25,7 @@ expect "artifacts are fetched" 0 "$WORK/out/" umpctl artifacts "run/$run" -o "$W
 [ -n "$(find "$WORK/out" -type f -size +0c)" ] && ok "an artifact has bytes" || bad "an artifact has bytes"
 expect "the timeline tells its calls" 0 'tool.call' umpctl timeline "run/$run"
 expect "timeline -o json is JSON lines" 0 '"type":"finish"' umpctl timeline "run/$run" -o json
+expect "a job's name where a run's belongs" 1 'say job/hello for its newest run' umpctl timeline hello
 expect "logs show command output" 0 '.' umpctl logs "run/$run"
 expect "describe job" 0 '^Events:' umpctl describe job hello
 expect "describe run" 0 'Succeeded' umpctl describe run "$run"

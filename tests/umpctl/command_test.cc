@@ -187,12 +187,14 @@ TEST(Manifests, tell_where_the_field_stands_that_the_server_refused) {
   Invocation line = parse(*find_command("apply"), {"-f", file});
   const std::vector<Manifest> found = manifests(line);
   ASSERT_EQ(found.size(), 2U);
-  const Error refused(Code::invalid, "Workspace \"b\" is invalid: …",
-                      {{"spec.limits.dailySpendUSD", "Invalid value: -1: too small", ""},
-                       {"spec.owner", "Required value", ""}});
+  const Error refused(
+      Code::invalid, "Workspace \"b\" is invalid: …",
+      {{"spec.limits.dailySpendUSD",
+        "Invalid value: -1: spec.limits.dailySpendUSD in body should be at least 0", ""},
+       {"spec.owner", "Required value", ""}});
   EXPECT_EQ(failure_text(found[1], refused),
-            "error: " + file + ":15: spec.limits.dailySpendUSD: Invalid value: -1: too small\n" +
-                "error: " + file + ":12: spec.owner: Required value\n");
+            "error: " + file + ":12: spec.owner: Required value\n" + "error: " + file +
+                ":15: spec.limits.dailySpendUSD: Invalid value: -1: should be at least 0\n");
   EXPECT_EQ(failure_text(found[0], Error(Code::forbidden, "you may not")),
             "error: " + file + ":1: workspace.umpteenth.dev/a: you may not\n");
 }

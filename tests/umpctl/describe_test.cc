@@ -68,11 +68,11 @@ TEST(Describe, a_run_shows_its_outputs_as_the_job_named_them) {
 apiVersion: umpteenth.dev/v1alpha1
 kind: Run
 metadata: {name: hello-abc, namespace: default, generation: 1, creationTimestamp: "2026-01-02T03:04:05Z"}
-spec: {job: hello, trigger: Manual, jobSpec: {instruction: Greet., sandbox: {resources: {memoryMiB: 64}}}, input: {n: 3}}
+spec: {job: hello, trigger: Manual, jobSpec: {instruction: Greet., sandbox: {image: "", resources: {memoryMiB: 64, pids: 8}}}, input: {n: 3}}
 status:
   phase: Succeeded
   durations: {queueMs: 3, totalMs: 2100}
-  costUSD: 0.25
+  costUSD: 0.0
   outputs: {sumOfAll: 6, list: [1, 2]}
   artifacts: [{path: a.txt, size: 12, digest: abc}, {path: b.txt, size: 1, digest: def}]
 )")));

@@ -70,7 +70,7 @@ TEST(Config, _FILE_reads_and_trims_a_file) {
 
 TEST(Config, refusals_name_file_line_option_value_and_rule) {
   EXPECT_EQ(file_refusal("server:\n  port: 8080\n  prot: 1\n"),
-            "config.yml: line 3: unknown option server.prot");
+            "config.yml: line 3: unknown option server.prot; did you mean server.port?");
   EXPECT_EQ(file_refusal("serve: {}\n"), "config.yml: line 1: unknown option serve");
   EXPECT_EQ(
       file_refusal("server: {port: 99999}\n"),
