@@ -190,6 +190,9 @@ class Daemon {
     options.broker_socket_dir = data_.path() / "broker";
     options.broker_port = static_cast<int>(config_.server.broker_port);
     options.own_container = own_container_;
+    options.adopt_listener = [this](Fd listening, const std::string& endpoint) {
+      return front_.adopt_listener(std::move(listening), endpoint);
+    };
     return make_engine_parts(spec, options);
   }
 

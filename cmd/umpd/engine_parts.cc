@@ -8,6 +8,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/docker.h"
+#include "engine/namespaces.h"
+#include "engine/netns.h"
 #include "engine/relay.h"
 #include "engine/sandbox_images.h"
 
@@ -49,7 +51,8 @@ struct Lazy {
       : spec(engine_spec),
         options(std::move(parts_options)),
         engine(engine::make_docker_engine({spec.endpoint, 3})),
-        images(*engine, options.instance, ump_programs()) {}
+        images(*engine, options.instance, ump_programs()),
+        namespaces(*engine, images, options.instance, spec.endpoint) {}
 
   engine::RunNetworks& networks() {
     std::lock_guard lock(mutex);
@@ -70,9 +73,19 @@ struct Lazy {
   const EnginePartsOptions options;
   std::shared_ptr<engine::Engine> engine;
   engine::SandboxImages images;
+  engine::Namespaces namespaces;
   std::mutex mutex;
   std::unique_ptr<engine::RunNetworks> made;
 };
+
+std::shared_ptr<controllers::BrokerDoor> open_door(Lazy& parts, const std::string& run_uid,
+                                                   const std::string& container) {
+  auto made = engine::listen_in_sandbox(*parts.engine, container, parts.options.broker_port);
+  const std::string endpoint = "netns:" + run_uid;
+  auto listener = parts.options.adopt_listener(std::move(made.socket), endpoint);
+  return std::make_shared<controllers::BrokerDoor>(endpoint, std::move(made.process),
+                                                   std::move(listener));
+}
 
 bool broker_in(engine::Engine& engine, const controllers::RunNetwork& network) {
   const auto found = engine.find_network(network.id);
@@ -112,6 +125,12 @@ controllers::EngineHandle::Parts make_engine_parts(const apis::SandboxEngineSpec
   parts.remove_network = [lazy](const std::string& id) { lazy->engine->remove_network(id); };
   parts.broker_attached = [lazy](const controllers::RunNetwork& network) {
     return broker_in(*lazy->engine, network);
+  };
+  parts.namespace_obstacle = [lazy](const std::string& runtime) {
+    return lazy->namespaces.obstacle(runtime);
+  };
+  parts.open_door = [lazy](const std::string& run_uid, const std::string& container) {
+    return open_door(*lazy, run_uid, container);
   };
   parts.collect_garbage = [lazy](std::stop_token) {
     const size_t gone = lazy->images.collect_garbage();

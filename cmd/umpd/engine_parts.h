@@ -1,10 +1,13 @@
-// From a SandboxEngine's spec to what runs on it need: a client, prepared images, run networks with
-// the broker in them.
+// From a SandboxEngine's spec to what runs on it need: a client, prepared images, the broker inside
+// their sandboxes or in a network of theirs.
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 
+#include "base/fd.h"
 #include "controllers/sandbox_engine/engines.h"
 
 namespace umpteenth::umpd {
@@ -14,6 +17,8 @@ struct EnginePartsOptions {
   std::filesystem::path broker_socket_dir;  // holds broker.sock, nothing else
   int broker_port = 8081;
   std::string own_container;  // umpd's own id where it runs in one on this engine
+  // Serves the broker on a listening socket, as that endpoint, until what it returns is dropped.
+  std::function<std::shared_ptr<void>(Fd listening, const std::string& endpoint)> adopt_listener;
 };
 
 controllers::EngineHandle::Parts make_engine_parts(const apis::SandboxEngineSpec& spec,

@@ -66,6 +66,7 @@ void Driver::execute() {
   services_.timer.cancel(alarm);
   services_.watch.remove(uid_);
   services_.registry.remove(uid_);
+  if (sandbox_ && sandbox_->door) sandbox_->door->close();
   collect();
   remove_sandbox();
   finish(ending);
@@ -153,6 +154,17 @@ PreparedImage Driver::prepare_image() {
   return prepared;
 }
 
+bool Driver::meets_in_namespace(const std::string& runtime) {
+  const std::string& wanted = handle_->spec().attachment;
+  std::string obstacle;
+  if (wanted != sandbox_engine::kNetwork)
+    obstacle = patiently([&] { return handle_->parts().namespace_obstacle(runtime); });
+  auto attachment = sandbox_engine::choose_attachment(wanted, obstacle);
+  if (!attachment.refusal.empty())
+    throw Error(Code::invalid, "sandbox engine " + handle_->name() + ": " + attachment.refusal);
+  return attachment.how == sandbox_engine::kNamespace;
+}
+
 void Driver::provision(const PreparedImage& image) {
   SandboxParams params;
   params.instance = services_.instance;
@@ -163,6 +175,7 @@ void Driver::provision(const PreparedImage& image) {
   params.spec = job_;
   params.image = image.id;
   params.runtime = job_.sandbox.runtime.empty() ? handle_->spec().runtime : job_.sandbox.runtime;
+  params.in_namespace = meets_in_namespace(params.runtime);
   if (job_.network.mode == apis::NetworkMode::internet) params.open_network = kOpenNetwork;
   params.expires = format_time(live_->info().deadline + kTtlBeyondTimeout);
   params_ = params;
@@ -178,7 +191,7 @@ void Driver::provision(const PreparedImage& image) {
     throw e.in("Failed to create the sandbox");
   }
   result_.provision_ms = since(from);
-  result_.sandbox = {sandbox_->container, sandbox_->network.name, sandbox_->network.broker_ip,
+  result_.sandbox = {sandbox_->container, sandbox_->network.name, sandbox_->endpoint(),
                      image.digest,        params.runtime,         handle_->name()};
   services_.watch.add(uid_, handle_, *sandbox_, [self = weak_from_this()] {
     if (auto driver = self.lock()) driver->stop(Stop::gone);
@@ -193,7 +206,7 @@ void Driver::provision(const PreparedImage& image) {
 }
 
 Driver::Ending Driver::run_agent(const models::Model& model, std::vector<EnvVar> secrets) {
-  std::string token = services_.registry.add(live_, sandbox_->network.broker_ip);
+  std::string token = services_.registry.add(live_, sandbox_->endpoint());
   SandboxTarget target;
   target.container = sandbox_->container;
   target.root_job = job_.sandbox.run_as_root;

@@ -42,6 +42,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   void check_may_run();
   std::shared_ptr<EngineHandle> find_engine();
   PreparedImage prepare_image();
+  bool meets_in_namespace(const std::string& runtime);
   void provision(const PreparedImage& image);
   Ending run_agent(const models::Model& model, std::vector<EnvVar> secrets);
   Ending ending_of(const agent::Result& result) const;

@@ -57,25 +57,34 @@ Sandbox create_sandbox(EngineHandle& handle, SandboxParams params) {
   engine::Engine& engine = handle.engine();
   Sandbox sandbox;
   if (!params.open_network.empty()) ensure_open_network(engine, params.instance);
-  sandbox.network =
-      handle.parts().create_network(params.run_uid, sandbox_labels(params, "run-network"));
-  params.network = sandbox.network.name;
-  try {
+  if (params.in_namespace) {
+    sandbox.network.name = params.open_network;
+  } else {
+    sandbox.network =
+        handle.parts().create_network(params.run_uid, sandbox_labels(params, "run-network"));
+    params.network = sandbox.network.name;
     params.broker_ip = sandbox.network.broker_ip;
     params.sandbox_ip = sandbox.network.sandbox_ip;
+  }
+  try {
     sandbox.container = engine.create_container(container_spec(params));
     engine.start_container(sandbox.container);
+    if (params.in_namespace)
+      sandbox.door = handle.parts().open_door(params.run_uid, sandbox.container);
   } catch (const Error&) {
     if (!sandbox.container.empty()) {
       quietly("container", [&] { engine.remove_container(sandbox.container); });
     }
-    quietly("network", [&] { handle.parts().remove_network(sandbox.network.id); });
+    if (!sandbox.network.id.empty()) {
+      quietly("network", [&] { handle.parts().remove_network(sandbox.network.id); });
+    }
     throw;
   }
   return sandbox;
 }
 
 void destroy_sandbox(EngineHandle& handle, const Sandbox& sandbox) {
+  if (sandbox.door) sandbox.door->close();
   if (!sandbox.container.empty()) handle.engine().remove_container(sandbox.container);
   if (!sandbox.network.id.empty()) handle.parts().remove_network(sandbox.network.id);
 }
@@ -94,8 +103,9 @@ void clear_attempt(EngineHandle& handle, const SandboxParams& params) {
 bool sandbox_intact(EngineHandle& handle, const Sandbox& sandbox) {
   auto container = handle.engine().find_container(sandbox.container);
   if (!container || (container->state != "running" && container->state != "paused")) return false;
-  if (!container->networks.contains(sandbox.network.name)) return false;
-  return handle.parts().broker_attached(sandbox.network);
+  const std::string& network = sandbox.network.name;
+  if (!network.empty() && !container->networks.contains(network)) return false;
+  return sandbox.door || handle.parts().broker_attached(sandbox.network);
 }
 
 }  // namespace umpteenth::controllers::run

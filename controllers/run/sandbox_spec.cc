@@ -11,6 +11,8 @@
 namespace umpteenth::controllers::run {
 namespace {
 
+constexpr char kLoopback[] = "127.0.0.1";
+
 // Docker's default set without NET_RAW: raw frames cross bridges that separate by address.
 const std::vector<std::string>& root_job_capabilities() {
   static const std::vector<std::string> kCapabilities{
@@ -70,14 +72,15 @@ engine::ContainerSpec container_spec(const SandboxParams& params) {
   spec.memory_bytes = resources.memory_mib << 20;
   spec.pids = resources.pids;
   spec.runtime = params.runtime;
-  spec.networks = {{params.network, params.sandbox_ip, {}}};
-  spec.extra_hosts = {"umpteenth:" + params.broker_ip};
+  if (!params.in_namespace) spec.networks = {{params.network, params.sandbox_ip, {}}};
+  if (!params.open_network.empty()) spec.networks.push_back({params.open_network, "", {}});
+  if (spec.networks.empty()) spec.network_mode = "none";
+  spec.extra_hosts = {"umpteenth:" +
+                      (params.in_namespace ? std::string(kLoopback) : params.broker_ip)};
   if (params.open_network.empty()) {
     // An internal network still resolves public names through a resolver on the host's loopback.
-    spec.dns = {"127.0.0.1"};
+    spec.dns = {kLoopback};
     spec.dns_options = {"timeout:1", "attempts:1"};
-  } else {
-    spec.networks.push_back({params.open_network, "", {}});
   }
   return spec;
 }

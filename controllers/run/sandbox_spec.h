@@ -19,10 +19,11 @@ struct SandboxParams {
   std::string instance;  // the instance's id
   std::string ns, run, run_uid, job;
   apis::JobSpec spec;
-  std::string image;      // the prepared image's id
-  std::string runtime;    // "" = the engine's default
-  std::string network;    // the run network's name
-  std::string broker_ip;  // the broker's endpoint in it
+  std::string image;          // the prepared image's id
+  std::string runtime;        // "" = the engine's default
+  bool in_namespace = false;  // the broker listens inside; there is no run network then
+  std::string network;        // the run network's name
+  std::string broker_ip;      // the broker's endpoint in it
   std::string sandbox_ip;
   std::string open_network;  // "" unless the mode is Internet
   std::string expires;       // RFC 3339

@@ -17,25 +17,52 @@ void SandboxWatch::add(const std::string& run_uid, std::shared_ptr<EngineHandle>
                        Sandbox sandbox, std::function<void()> gone) {
   std::lock_guard lock(mutex_);
   if (stopped_) return;
-  const engine::Engine* key = handle->parts().engine.get();
-  auto& observer = observers_[key];
+  const auto engine = handle->parts().engine;
+  const auto door = sandbox.door;
+  const bool look = !door || !sandbox.network.name.empty();
+  watched_[run_uid] = {std::move(handle), std::move(sandbox), std::move(gone)};
+  if (door) {
+    processes_.add(run_uid, {door, door->process()}, [this, run_uid, door] {
+      door->close();  // it would keep the namespace alive
+      lost(run_uid);
+    });
+  }
+  if (look) observe(engine);
+}
+
+// Has the sandboxes on the engine looked at, at once and from then on.
+void SandboxWatch::observe(const std::shared_ptr<engine::Engine>& engine) {
+  auto& observer = observers_[engine.get()];
   if (!observer) {
     observer = std::make_unique<Observer>();
-    observer->engine = handle->parts().engine;
+    observer->engine = engine;
     Observer* made = observer.get();
     made->looker = std::jthread([this, made](const std::stop_token& stop) { look(*made, stop); });
     made->events =
         std::jthread([this, made](const std::stop_token& stop) { read_events(*made, stop); });
   }
-  watched_[run_uid] = {std::move(handle), std::move(sandbox), std::move(gone)};
   std::lock_guard inner(observer->mutex);
   observer->look = true;
   observer->changed.notify_all();
 }
 
 void SandboxWatch::remove(const std::string& run_uid) {
+  processes_.remove(run_uid);
   std::lock_guard lock(mutex_);
   watched_.erase(run_uid);
+}
+
+void SandboxWatch::lost(const std::string& run_uid) {
+  std::function<void()> gone;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = watched_.find(run_uid);
+    if (found == watched_.end()) return;  // its driver is removing it itself
+    gone = std::move(found->second.gone);
+    watched_.erase(found);
+  }
+  log::warn("sandbox is gone", {{"run", run_uid}});
+  gone();
 }
 
 int64_t SandboxWatch::watched(const std::string& engine_name) const {
@@ -52,6 +79,7 @@ void SandboxWatch::stop() {
     ending.swap(observers_);
     watched_.clear();
   }
+  processes_.stop();
   for (auto& [engine, observer] : ending) {
     observer->events.request_stop();
     observer->looker.request_stop();
@@ -113,19 +141,14 @@ void SandboxWatch::look_once(const engine::Engine* engine) {
   }
   for (auto& [uid, watched] : now) {
     if (watched.handle->parts().engine.get() != engine) continue;
+    if (watched.sandbox.door && watched.sandbox.network.name.empty()) continue;
     bool intact = true;
     try {
       intact = sandbox_intact(*watched.handle, watched.sandbox);
     } catch (const Error&) {  // an engine that does not answer is not a dead run: look again
       return;
     }
-    if (intact) continue;
-    {
-      std::lock_guard lock(mutex_);
-      if (watched_.erase(uid) == 0) continue;  // its driver is removing it itself
-    }
-    log::warn("sandbox is gone", {{"run", uid}});
-    watched.gone();
+    if (!intact) lost(uid);
   }
 }
 

@@ -1,5 +1,6 @@
 // Notices within a second that a live sandbox lost its container, its network or the broker's
-// endpoint: by the engine's events, and by looking again all the time.
+// endpoint: by its first process where there is a door, else by the engine's events and by looking
+// again all the time.
 #pragma once
 
 #include <condition_variable>
@@ -10,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "controllers/run/process_watch.h"
 #include "controllers/run/sandbox.h"
 
 namespace umpteenth::controllers::run {
@@ -44,6 +46,8 @@ class SandboxWatch {
     std::jthread events, looker;
   };
 
+  void observe(const std::shared_ptr<engine::Engine>& engine);
+  void lost(const std::string& run_uid);
   void read_events(Observer& observer, const std::stop_token& stop);
   void look(Observer& observer, const std::stop_token& stop);
   void look_once(const engine::Engine* engine);
@@ -53,6 +57,7 @@ class SandboxWatch {
   std::map<std::string, Watched> watched_;
   std::map<const engine::Engine*, std::unique_ptr<Observer>> observers_;
   bool stopped_ = false;
+  ProcessWatch processes_;
 };
 
 }  // namespace umpteenth::controllers::run

@@ -42,7 +42,11 @@ Outcome SandboxEngineController::reconcile(const store::Key& key) {
   observed.running = running_(key.name);
   if (unsupported(spec).empty()) {
     try {
-      observed.info = engines_.ensure(key.name, spec)->engine().info();
+      auto handle = engines_.ensure(key.name, spec);
+      auto info = handle->engine().info();
+      if (spec.attachment != kNetwork)
+        observed.namespace_obstacle = handle->parts().namespace_obstacle(spec.runtime);
+      observed.info = std::move(info);
     } catch (const Error& e) {  // an engine that does not answer is what the status is for
       observed.error = "failed to reach the container engine: " + log::clip(e.message());
     }

@@ -13,6 +13,7 @@
 
 #include "apis/sandbox_engine.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "engine/engine.h"
 
 namespace umpteenth::controllers {
@@ -25,6 +26,29 @@ struct PreparedImage {
 struct RunNetwork {
   std::string id, name;
   std::string broker_ip, sandbox_ip;
+};
+
+// The broker's listener inside one sandbox's network namespace. Thread-safe.
+class BrokerDoor {
+ public:
+  // process: pidfd of the sandbox's first process. listener: closes it when dropped.
+  BrokerDoor(std::string endpoint, Fd process, std::shared_ptr<void> listener)
+      : endpoint_(std::move(endpoint)),
+        process_(std::move(process)),
+        listener_(std::move(listener)) {}
+
+  const std::string& endpoint() const { return endpoint_; }  // the token's
+  int process() const { return process_.get(); }             // readable once it has ended
+  void close() {
+    std::lock_guard lock(mutex_);
+    listener_.reset();
+  }
+
+ private:
+  const std::string endpoint_;
+  const Fd process_;
+  std::mutex mutex_;
+  std::shared_ptr<void> listener_;
 };
 
 // What differs between a real engine and a test's.
@@ -41,6 +65,13 @@ class EngineHandle {
     std::function<void(const std::string& id)> remove_network;
     // The broker's endpoint is in the network with its address. Error(unavailable) engine down.
     std::function<bool(const RunNetwork& network)> broker_attached;
+    // Why the broker cannot listen inside sandboxes with that runtime, or "". May try it on a
+    // sandbox of no run. Error(unavailable) engine down.
+    std::function<std::string(const std::string& runtime)> namespace_obstacle;
+    // Listens inside a sandbox that was started and in which nothing untrusted runs yet.
+    std::function<std::shared_ptr<BrokerDoor>(const std::string& run_uid,
+                                              const std::string& container)>
+        open_door;
     std::function<std::vector<std::string>(std::stop_token stop)> collect_garbage;
   };
 

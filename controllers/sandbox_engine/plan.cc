@@ -27,7 +27,23 @@ apis::Condition ready(const apis::SandboxEngineSpec& spec, const Observed& obser
                 "\" is not configured in the container engine (available: " + available + ")",
             0};
   }
+  const Attachment attachment = choose_attachment(spec.attachment, observed.namespace_obstacle);
+  if (!attachment.refusal.empty())
+    return {"Ready", "False", "AttachmentUnavailable", attachment.refusal, 0};
   return {"Ready", "True", "Reachable", info.engine + " " + info.version, 0};
+}
+
+// Whether the better of the two attachments is in use, and why not.
+apis::Condition namespace_attachment(const apis::SandboxEngineSpec& spec,
+                                     const Observed& observed) {
+  constexpr char kType[] = "NamespaceAttachment";
+  if (spec.attachment == kNetwork)
+    return {kType, "False", "NotWanted", "spec.attachment is network", 0};
+  if (!observed.info)
+    return {kType, "Unknown", "EngineUnreachable", "the container engine does not answer", 0};
+  if (!observed.namespace_obstacle.empty())
+    return {kType, "False", "NotPossible", observed.namespace_obstacle, 0};
+  return {kType, "True", "InUse", "the broker listens inside each sandbox's network namespace", 0};
 }
 
 apis::Condition firewall(const apis::SandboxEngineSpec& spec) {
@@ -44,10 +60,15 @@ std::string unsupported(const apis::SandboxEngineSpec& spec) {
   if (spec.type != "Docker") {
     return "spec.type: " + spec.type + " is not served by this umpd; Docker is";
   }
-  if (spec.attachment == "namespace") {
-    return "spec.attachment: namespace is not served by this umpd; network and auto are";
-  }
   return "";
+}
+
+Attachment choose_attachment(const std::string& wanted, const std::string& obstacle) {
+  if (wanted == kNetwork) return {kNetwork, ""};
+  if (obstacle.empty()) return {kNamespace, ""};
+  if (wanted != kNamespace) return {kNetwork, ""};
+  return {"", "spec.attachment: namespace is not possible: " + obstacle +
+                  "; set it to auto or network"};
 }
 
 json::Value plan_status(const json::Value& object, const Observed& observed, Time now) {
@@ -56,14 +77,16 @@ json::Value plan_status(const json::Value& object, const Observed& observed, Tim
   json::Value status = json::Value::object({{"observedGeneration", generation}});
   const json::Value& old_conditions = object.at_path({"status", "conditions"});
   if (!old_conditions.is_null()) status.set("conditions", old_conditions);
-  for (apis::Condition condition : {ready(spec, observed), firewall(spec)}) {
+  for (apis::Condition condition :
+       {ready(spec, observed), firewall(spec), namespace_attachment(spec, observed)}) {
     condition.observed_generation = generation;
     apis::set_condition(status, condition, now);
   }
   status.set("egressFirewall",
              json::Value::object({{"state", spec.egress_filter == "off" ? "Off" : "NotEnforced"}}));
-  status.set("attachment", "network");
   if (observed.info) {
+    const Attachment attachment = choose_attachment(spec.attachment, observed.namespace_obstacle);
+    if (!attachment.how.empty()) status.set("attachment", attachment.how);
     const engine::Info& info = *observed.info;
     status.set("version",
                json::Value::object(

@@ -14,8 +14,21 @@ namespace umpteenth::controllers::sandbox_engine {
 struct Observed {
   std::optional<engine::Info> info;  // none: the engine did not answer
   std::string error;                 // why not
+  std::string namespace_obstacle;    // why the broker cannot listen inside sandboxes, or ""
   int64_t running = 0;               // sandboxes of runs in execution here
 };
+
+// How sandboxes meet the broker: it listens inside their network namespaces, or each has a network
+// with the broker's endpoint in it.
+inline constexpr char kNamespace[] = "namespace";
+inline constexpr char kNetwork[] = "network";
+struct Attachment {
+  std::string how;      // kNamespace or kNetwork; "" where what is wanted is not possible
+  std::string refusal;  // why not
+  bool operator==(const Attachment&) const = default;
+};
+// wanted: spec.attachment; obstacle: what stands in the way of namespace, or "".
+Attachment choose_attachment(const std::string& wanted, const std::string& obstacle);
 
 // Why the spec cannot be served by this umpd whatever the engine answers, or "".
 std::string unsupported(const apis::SandboxEngineSpec& spec);

@@ -2,9 +2,12 @@
 // the objects; and what the engine was told.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "apis/run.h"
@@ -17,11 +20,33 @@ namespace umpteenth::controllers {
 
 inline constexpr char kInstance[] = "0f1e2d3c-test";
 
+// The doors of sandboxes on an engine that has no processes. Thread-safe.
+class FakeDoors {
+ public:
+  std::string obstacle = "a fake engine has no namespaces";   // before the world starts; "" = none
+  std::function<void(const std::string& container)> on_open;  // may throw
+
+  bool asked(const std::string& runtime) const;
+  size_t open() const { return *open_; }
+  void end_process(const std::string& container);  // as its door is told
+
+ private:
+  friend struct Ground;
+  std::string tell_obstacle(const std::string& runtime);
+  std::shared_ptr<BrokerDoor> open_door(const std::string& run_uid, const std::string& container);
+
+  mutable std::mutex mutex_;
+  std::set<std::string> asked_;
+  std::map<std::string, Fd> processes_;
+  std::shared_ptr<std::atomic<size_t>> open_ = std::make_shared<std::atomic<size_t>>(0);
+};
+
 // Objects that share their world with others, e.g. with a second umpd after a crash.
 struct Ground {
   FakeClock clock{at("2026-03-02T10:00:00Z")};
   std::unique_ptr<store::Store> store = store::make_memory_store();
   std::shared_ptr<support::FakeEngine> engine = std::make_shared<support::FakeEngine>();
+  std::shared_ptr<FakeDoors> doors = std::make_shared<FakeDoors>();
   std::string relay;  // the broker's endpoint, a container
 
   Ground();

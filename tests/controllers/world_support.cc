@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <sys/eventfd.h>
+
 #include <algorithm>
 #include <set>
 
@@ -30,6 +33,35 @@ void script_sandbox(support::FakeEngine& engine) {
 }
 
 }  // namespace
+
+bool FakeDoors::asked(const std::string& runtime) const {
+  std::lock_guard lock(mutex_);
+  return asked_.contains(runtime);
+}
+
+std::string FakeDoors::tell_obstacle(const std::string& runtime) {
+  std::lock_guard lock(mutex_);
+  asked_.insert(runtime);
+  return obstacle;
+}
+
+// An eventfd in a pidfd's place: both become readable, and stay so.
+std::shared_ptr<BrokerDoor> FakeDoors::open_door(const std::string& run_uid,
+                                                 const std::string& container) {
+  if (on_open) on_open(container);
+  Fd process(eventfd(0, EFD_CLOEXEC));
+  Fd own(fcntl(process.get(), F_DUPFD_CLOEXEC, 0));
+  ++*open_;
+  std::shared_ptr<void> listener(nullptr, [open = open_](void*) { --*open; });
+  std::lock_guard lock(mutex_);
+  processes_[container] = std::move(own);
+  return std::make_shared<BrokerDoor>("netns:" + run_uid, std::move(process), listener);
+}
+
+void FakeDoors::end_process(const std::string& container) {
+  std::lock_guard lock(mutex_);
+  eventfd_write(processes_.at(container).get(), 1);
+}
 
 Ground::Ground() {
   engine->add_image("busybox");
@@ -177,6 +209,12 @@ EngineHandle::Parts Ground::parts() const {
   parts.broker_attached = [client, endpoint](const RunNetwork& network) {
     auto found = client->find_network(network.id);
     return found && found->members.contains(endpoint);
+  };
+  parts.namespace_obstacle = [doors = doors](const std::string& runtime) {
+    return doors->tell_obstacle(runtime);
+  };
+  parts.open_door = [doors = doors](const std::string& run_uid, const std::string& container) {
+    return doors->open_door(run_uid, container);
   };
   return parts;
 }

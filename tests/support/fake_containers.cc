@@ -77,6 +77,11 @@ void FakeEngine::start_container(const std::string& id) {
   emit("container", "start", c.seen.id, c.seen.labels);
 }
 
+void FakeEngine::set_pid(const std::string& id_or_name, int64_t pid) {
+  const Lock lock(mutex_);
+  container(id_or_name).seen.pid = pid;
+}
+
 void FakeEngine::end(FakeContainer& c, int exit_code, bool oom) {
   if (c.seen.state != "running") return;
   c.seen.state = "exited";

@@ -68,6 +68,7 @@ class FakeEngine : public engine::Engine {
   // Troubles.
   void set_down(bool down);  // every call fails, running execs and event streams break
   void kill_container(const std::string& id_or_name, int exit_code = 137, bool oom = false);
+  void set_pid(const std::string& id_or_name, int64_t pid);             // what inspect says
   void kill_commands(const ArgvMatch& match, int exit_code = 137);      // as `ump exec --kill` does
   void fail_next(const std::string& call, Error error);                 // one call of that name
   void before_each(std::function<void(const std::string& call)> hook);  // may block or throw

@@ -1,0 +1,192 @@
+// The namespace attachment on a real engine: who reaches the listener, who cannot take its address,
+// and what keeps a namespace alive.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+#include "base/subprocess.h"
+#include "engine/docker.h"
+#include "engine/namespaces.h"
+#include "engine/netns.h"
+#include "tests/support/engine_fixture.h"
+
+namespace umpteenth::engine {
+namespace {
+
+constexpr int kPort = 8081;
+
+bool becomes(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+bool readable(int fd, int timeout_ms) {
+  pollfd wanted{fd, POLLIN, 0};
+  return poll(&wanted, 1, timeout_ms) == 1;
+}
+
+class NetnsEngineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const support::TestEngine& test = support::test_engine();
+    if (!test.skip.empty()) GTEST_SKIP() << test.skip;
+    if (geteuid() != 0) GTEST_SKIP() << "entering a namespace needs root";
+    endpoint_ = test.endpoint;
+    engine_ = make_docker_engine({.endpoint = test.endpoint});
+    images_ =
+        std::make_unique<SandboxImages>(*engine_, instance(),
+                                        std::map<std::string, std::filesystem::path>{
+                                            {engine_->info().arch, UMPTEENTH_BIN_DIR "/ump"}});
+  }
+
+  void TearDown() override {
+    if (!engine_) return;
+    for (const Container& c : engine_->list_containers({{kLabelInstance, instance()}}))
+      engine_->remove_container(c.id);
+  }
+
+  static void TearDownTestSuite() {
+    const support::TestEngine& test = support::test_engine();
+    if (!test.skip.empty()) return;
+    const auto engine = make_docker_engine({.endpoint = test.endpoint});
+    for (const Image& i : engine->list_images({{kLabelInstance, instance()}}))
+      engine->remove_image(i.id);
+  }
+
+  static std::string instance() { return "netns-test-" + std::to_string(getpid()); }
+
+  std::string sandbox(const std::string& name) {
+    ContainerSpec s;
+    s.name = "nt-" + std::to_string(getpid()) + "-" + name;
+    s.image = images_->ensure_prepared("umpteenth-busybox:latest");
+    s.entrypoint = {kUmpPath, "init", "--ttl", "10m"};
+    s.user = "0:0";
+    s.labels = {{kLabelInstance, instance()}, {kLabelRole, "sandbox"}};
+    s.cap_drop = {"ALL"};
+    s.memory_bytes = 64 << 20;
+    s.pids = 64;
+    s.network_mode = "none";
+    s.extra_hosts = {"umpteenth:127.0.0.1"};
+    s.dns = {"127.0.0.1"};
+    const std::string id = engine_->create_container(s);
+    engine_->start_container(id);
+    return id;
+  }
+
+  std::string as_agent(const std::string& id, const std::string& script) {
+    std::string out;
+    const auto exec =
+        engine_->exec(id, {{"bash", "-lc", script}, {}, "1000:1000", "/workspace", false},
+                      [&](Output, std::string_view bytes) { out += bytes; });
+    EXPECT_TRUE(exec->wait(Duration{60'000})) << script;
+    return out;
+  }
+
+  // In the engine's own network namespace, so that nothing of the machine's is touched.
+  CommandResult ip(const std::vector<std::string>& arguments) {
+    Command c;
+    c.argv = {UMPTEENTH_SOURCE_DIR "/tests/support/engine.sh", "run", support::test_engine().dir,
+              "ip"};
+    c.argv.insert(c.argv.end(), arguments.begin(), arguments.end());
+    c.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
+    return system_runner().run(c);
+  }
+
+  std::string endpoint_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<SandboxImages> images_;
+};
+
+TEST_F(NetnsEngineTest, a_sandbox_without_a_network_reaches_the_listener_by_name) {
+  const std::string id = sandbox("reach"), other = sandbox("other");
+  const NamespaceListener there = listen_in_sandbox(*engine_, id, kPort);
+  EXPECT_NE(as_agent(id, "cat /etc/hosts; timeout 5 nc -w 1 umpteenth 8081 -e true && echo REACHED")
+                .find("REACHED"),
+            std::string::npos);
+  EXPECT_TRUE(readable(there.socket.get(), 10'000)) << "its connection arrived here";
+  EXPECT_FALSE(readable(there.process.get(), 0)) << "it lives";
+  const std::string elsewhere = as_agent(
+      other, "timeout 5 nc -w 1 127.0.0.1 8081 -e true && echo REACHED; ip -o addr; ip route");
+  EXPECT_EQ(elsewhere.find("REACHED"), std::string::npos) << "the listener is in one sandbox only";
+  EXPECT_EQ(elsewhere.find("eth"), std::string::npos) << elsewhere;
+}
+
+TEST_F(NetnsEngineTest, nobody_inside_can_take_the_address_or_join_it) {
+  const std::string id = sandbox("taken");
+  const NamespaceListener there = listen_in_sandbox(*engine_, id, kPort);
+  const std::string tried = as_agent(id,
+                                     "for a in 127.0.0.1 0.0.0.0 ::; do timeout 2 nc -l -p 8081 -s "
+                                     "$a </dev/null 2>&1 | head -1; done; "
+                                     "timeout 1 nc -l -p 8082 </dev/null; echo other: $?");
+  EXPECT_NE(tried.find("in use"), std::string::npos) << tried;
+  // busybox ends at once where it cannot bind; where it could it is stopped by timeout.
+  EXPECT_NE(tried.find("other: 143"), std::string::npos) << "the test's own listener: " << tried;
+}
+
+TEST_F(NetnsEngineTest, an_address_that_is_taken_already_is_a_conflict) {
+  const std::string id = sandbox("squat");
+  const auto squatter = engine_->exec(
+      id, {{"nc", "-l", "-p", "8081", "-s", "127.0.0.1"}, {}, "1000:1000", "/workspace", false},
+      [](Output, std::string_view) {});
+  ASSERT_TRUE(
+      becomes([&] { return as_agent(id, "grep -c ':1F91 ' /proc/net/tcp").starts_with("1"); }));
+  try {
+    listen_in_sandbox(*engine_, id, kPort);
+    FAIL() << "two listeners";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::conflict) << e.message();
+  }
+}
+
+TEST_F(NetnsEngineTest, an_ended_sandbox_is_told_and_cannot_be_entered) {
+  const std::string id = sandbox("ended");
+  const NamespaceListener there = listen_in_sandbox(*engine_, id, kPort);
+  engine_->remove_container(id);
+  EXPECT_TRUE(readable(there.process.get(), 5'000));
+  try {
+    listen_in_sandbox(*engine_, id, kPort);
+    FAIL() << "it is gone";
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find("sandbox is gone"), std::string::npos) << e.message();
+  }
+}
+
+// One end of a veth pair in the sandbox: the other goes with the namespace, and only with it.
+TEST_F(NetnsEngineTest, a_namespace_lives_as_long_as_its_listener_and_no_longer) {
+  if (support::test_engine().dir.empty()) GTEST_SKIP() << "the engine is not of this machine";
+  const std::string id = sandbox("held");
+  NamespaceListener there = listen_in_sandbox(*engine_, id, kPort);
+  const std::string outer = "umpt" + std::to_string(getpid() % 100'000);
+  ASSERT_EQ(ip({"link", "add", outer, "type", "veth", "peer", "name", "inner", "netns",
+                std::to_string(engine_->find_container(id)->pid)})
+                .exit_code,
+            0);
+  const auto exists = [&] { return ip({"link", "show", outer}).exit_code == 0; };
+  engine_->remove_container(id);
+  ASSERT_TRUE(readable(there.process.get(), 5'000));
+  EXPECT_TRUE(exists()) << "the listener holds the namespace";
+  there.socket.reset();
+  EXPECT_TRUE(becomes([&] { return !exists(); })) << "something else holds the namespace";
+}
+
+TEST_F(NetnsEngineTest, whether_it_can_be_is_tried_once_a_runtime) {
+  Namespaces here(*engine_, *images_, instance(), endpoint_);
+  EXPECT_EQ(here.obstacle("runc"), "");
+  EXPECT_EQ(here.obstacle(""), "") << "the engine's default runtime";
+  EXPECT_NE(here.obstacle("runsc").find("runsc"), std::string::npos);
+  Namespaces remote(*engine_, *images_, instance(), "tcp://192.0.2.1:2376");
+  EXPECT_NE(remote.obstacle("runc").find("another host"), std::string::npos);
+  EXPECT_TRUE(engine_->list_containers({{kLabelInstance, instance()}}).empty())
+      << "the probe sandbox is gone";
+}
+
+}  // namespace
+}  // namespace umpteenth::engine
