@@ -122,19 +122,21 @@ TEST_F(NetnsEngineTest, a_sandbox_without_a_network_reaches_the_listener_by_name
 TEST_F(NetnsEngineTest, nobody_inside_can_take_the_address_or_join_it) {
   const std::string id = sandbox("taken");
   const NamespaceListener there = listen_in_sandbox(*engine_, id, kPort);
-  const std::string tried = as_agent(id,
-                                     "for a in 127.0.0.1 0.0.0.0 ::; do timeout 2 nc -l -p 8081 -s "
-                                     "$a </dev/null 2>&1 | head -1; done; "
-                                     "timeout 1 nc -l -p 8082 </dev/null; echo other: $?");
-  EXPECT_NE(tried.find("in use"), std::string::npos) << tried;
-  // busybox ends at once where it cannot bind; where it could it is stopped by timeout.
-  EXPECT_NE(tried.find("other: 143"), std::string::npos) << "the test's own listener: " << tried;
+  const std::string tried =
+      as_agent(id,
+               "for a in 127.0.0.1 0.0.0.0; do timeout 2 httpd -f -p $a:8081 2>&1; done; "
+               "timeout 2 nc -l -p 8081 </dev/null 2>&1; echo; "
+               "timeout 1 httpd -f -p 127.0.0.1:8082; echo other: $?");
+  size_t refused = 0;
+  for (size_t at = 0; (at = tried.find("in use", at)) != std::string::npos; ++at) ++refused;
+  EXPECT_EQ(refused, 3U) << tried;
+  EXPECT_NE(tried.find("other: 143"), std::string::npos) << "it could listen elsewhere: " << tried;
 }
 
 TEST_F(NetnsEngineTest, an_address_that_is_taken_already_is_a_conflict) {
   const std::string id = sandbox("squat");
   const auto squatter = engine_->exec(
-      id, {{"nc", "-l", "-p", "8081", "-s", "127.0.0.1"}, {}, "1000:1000", "/workspace", false},
+      id, {{"httpd", "-f", "-p", "127.0.0.1:8081"}, {}, "1000:1000", "/workspace", false},
       [](Output, std::string_view) {});
   ASSERT_TRUE(
       becomes([&] { return as_agent(id, "grep -c ':1F91 ' /proc/net/tcp").starts_with("1"); }));
