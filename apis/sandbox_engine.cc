@@ -26,7 +26,9 @@ Node spec() {
                              "whether. required: no run without it. off: none.")
                             .one_of({"auto", "required", "off"})
                             .by_default("auto")},
-       {"attachment", text("How a sandbox meets the broker.")
+       {"attachment", text("How a sandbox meets the broker. namespace: umpd listens inside it. "
+                           "network: it has one with the broker in it. auto: namespace where umpd "
+                           "can.")
                           .one_of({"auto", "namespace", "network"})
                           .by_default("auto")},
        {"subnetPool", text("Private IPv4 range that run networks (/29 each) are cut from; prefix "
@@ -58,7 +60,8 @@ Node engine_status() {
                 {"lastRepaired", text("When it was repaired last.")},
                 {"repairs", integer("How often it was repaired.")}})
             .open()},
-       {"attachment", text("How sandboxes meet the broker now.")},
+       {"attachment", text("How sandboxes meet the broker now; the condition "
+                           "NamespaceAttachment says why.")},
        {"version", object("Versions.", {{"name", text("Which engine it is.")},
                                         {"engine", text("Engine.")},
                                         {"api", text("API.")}})

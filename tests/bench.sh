@@ -3,32 +3,46 @@
 # something could not be measured at all. --smoke runs each once, to show that it works.
 #
 # A row: the medians of 20 interleaved pairs after a warm-up, the median of the pairwise ratios, and
-# its 95 % interval (the 6th and 15th of 20 sorted ratios).
+# its 95 % interval (the 6th and 15th of 20 sorted ratios). A delay: the median, p99 and the slowest.
 . "$(dirname "$0")/e2e/lib.sh"
 trap 'finish >/dev/null; exit $rc' EXIT
 rc=0
 pairs=20 warm=3
 [ "${1:-}" != --smoke ] || { pairs=1 warm=1; }
 
-milliseconds() { # COMMAND…: wall time of one run
+milliseconds() { # COMMAND…: wall time of one run, in hundredths
   local begin=${EPOCHREALTIME/[^0-9]/}
   "$@" >/dev/null 2>&1 || { echo "bench: failed: $*" >&2; rc=1; return 1; }
   echo $(((${EPOCHREALTIME/[^0-9]/} - begin) / 10))
 }
 
-row() { # NAME ALTERNATIVE -- A… -- B…
+SORTED='function sorted(x, n,   i, j, t) { for (i = 2; i <= n; i++) for (j = i; j > 1 && x[j-1] > x[j]; j--) { t = x[j]; x[j] = x[j-1]; x[j-1] = t } }
+  function median(x, n) { return n % 2 ? x[(n+1)/2] : (x[n/2] + x[n/2+1]) / 2 }'
+
+compare() { # NAME ALTERNATIVE A B: functions or commands that print hundredths of milliseconds
+  local name=$1 other=$2 i
+  for i in $(seq $warm); do $3 >/dev/null && $4 >/dev/null || return; done
+  for i in $(seq $pairs); do echo "$($3) $($4)"; done |
+    awk -v name="$name" -v other="$other" "$SORTED"'
+      NF == 2 { n++; a[n] = $1 / 100; b[n] = $2 / 100; r[n] = $2 > 0 ? $1 / $2 : 0 }
+      END { if (!n) exit 1
+        sorted(a, n); sorted(b, n); sorted(r, n)
+        printf "%-34s %8.2f ms   %-22s %8.2f ms   ratio %.2f  [%.2f, %.2f]  n=%d\n", name, median(a, n), other, median(b, n), median(r, n), r[n >= 20 ? 6 : 1], r[n >= 20 ? 15 : n], n }' || rc=1
+}
+
+row() { # NAME ALTERNATIVE -- A… -- B…: wall time
   local name=$1 other=$2; shift 3
-  local a=() i
+  local a=()
   while [ "$1" != -- ]; do a+=("$1"); shift; done
   shift
-  for i in $(seq $warm); do milliseconds "${a[@]}" >/dev/null && milliseconds "$@" >/dev/null || return; done
-  for i in $(seq $pairs); do echo "$(milliseconds "${a[@]}") $(milliseconds "$@")"; done |
-    awk -v name="$name" -v other="$other" '
-      { a[NR] = $1 / 100; b[NR] = $2 / 100; r[NR] = $2 > 0 ? $1 / $2 : 0 }
-      function sorted(x, n,   i, j, t) { for (i = 2; i <= n; i++) for (j = i; j > 1 && x[j-1] > x[j]; j--) { t = x[j]; x[j] = x[j-1]; x[j-1] = t } }
-      function median(x, n) { return n % 2 ? x[(n+1)/2] : (x[n/2] + x[n/2+1]) / 2 }
-      END { n = NR; sorted(a, n); sorted(b, n); sorted(r, n)
-        printf "%-34s %8.2f ms   %-22s %8.2f ms   ratio %.2f  [%.2f, %.2f]  n=%d\n", name, median(a, n), other, median(b, n), median(r, n), r[n >= 20 ? 6 : 1], r[n >= 20 ? 15 : n], n }'
+  compare "$name" "$other" "milliseconds ${a[*]}" "milliseconds $*"
+}
+
+delay() { # NAME TRIALS COMMAND: it prints hundredths of milliseconds
+  local i
+  for i in $(seq "$2"); do $3; done |
+    awk -v name="$1" "$SORTED"'{ a[NR] = $1 / 100 } END { if (!NR) exit 1
+      sorted(a, NR); printf "%-34s median %.1f ms   p99 %.1f ms   slowest %.1f ms   n=%d\n", name, median(a, NR), a[int(NR * 0.99) + (NR * 0.99 > int(NR * 0.99))], a[NR], NR }' || rc=1
 }
 
 start_umpd "$WORK/data" || { rc=1; exit 1; }
@@ -41,3 +55,34 @@ if command -v kubectl >/dev/null; then
 else
   echo "SKIPPED: umpctl against kubectl: kubectl is not installed"
 fi
+
+# Sandboxes, on both ways of meeting the broker: one engine under two names.
+trials=200; [ $pairs -gt 1 ] || trials=2
+{
+  for how in namespace network; do
+    printf -- '---\napiVersion: umpteenth.dev/v1alpha1\nkind: SandboxEngine\nmetadata: {name: %s}\nspec: {endpoint: "unix://%s", image: "%s", attachment: %s}\n' $how "$ENGINE" "$IMAGE" $how
+    printf -- '---\napiVersion: umpteenth.dev/v1alpha1\nkind: Job\nmetadata: {name: on-%s}\nspec:\n  instruction: bench\n  model: {provider: bench, name: scripted}\n  network: {mode: None}\n  sandbox: {engine: %s}\n' $how $how
+  done
+  printf -- '---\napiVersion: umpteenth.dev/v1alpha1\nkind: ModelProvider\nmetadata: {name: bench}\nspec:\n  type: Scripted\n  models: [{name: scripted}]\n  script:\n    - call: {tool: bash, arguments: {command: "{{input.command}}", timeout_seconds: 600}}\n    - match: {tool: bash}\n      call: {tool: finish, arguments: {status: success, summary: done}}\n'
+} | umpctl apply -f - >/dev/null || rc=1
+run_of() { umpctl run "$1" --input "{\"command\": \"$2\"}" -o name | sed 's|.*/||'; }   # JOB COMMAND
+field() { umpctl get "run/$1" -o "jsonpath={.status.$2}"; }
+until_phase() { # RUN PHASE
+  local deadline=$((SECONDS + 60))
+  until [ "$(phase "$1")" = "$2" ]; do [ $SECONDS -lt $deadline ] || { echo "bench: $1 is not $2" >&2; return 1; }; sleep 0.02; done
+}
+ready_on() { # ATTACHMENT: from the sandbox's making to its first command
+  local run; run=$(run_of "on-$1" true); until_phase "$run" Succeeded && echo $(($(field "$run" provisionMs) * 100))
+}
+# From the engine's being asked to remove the sandbox to the Failed on the run's timeline.
+gone_on() { # ATTACHMENT
+  local run container at; run=$(run_of "on-$1" "sleep 600")
+  until_phase "$run" Running || return
+  container=$(field "$run" sandbox.container)
+  at=$((${EPOCHREALTIME/[^0-9]/} / 1000))
+  engine_api DELETE "/containers/$container?force=1" >/dev/null
+  until_phase "$run" Failed || return
+  echo $((($(date -d "$(umpctl timeline "run/$run" -o json | jq -r 'select(.type == "run.status" and .phase == "Failed") | .time')" +%s%3N) - at) * 100))
+}
+compare "sandbox ready, attachment namespace" "attachment network" "ready_on namespace" "ready_on network"
+for how in namespace network; do delay "removed sandbox to Failed, $how" $trials "gone_on $how"; done

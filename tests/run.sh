@@ -131,11 +131,16 @@ suite_e2e() {
 suite_attacks() {
   build release || return 1
   need_engine || { skip attacks "$engine_reason"; return 0; }
-  local script
+  local script attachment only
   for script in tests/attacks/*_attack.sh; do
     # Minutes of time-outs on two processors, and its control needs a quiet machine.
     if [ -z "${UMPTEENTH_ALL:-}" ] && [[ $script == *reach_attack.sh ]]; then skip reach_attack.sh "long: ./dev test --all attacks"; continue; fi
-    run_script "$(basename "$script")" "$script"
+    for attachment in namespace network; do
+      # What only one of them can meet is run on that one.
+      only=$(sed -n 's/^# attachment: //p' "$script")
+      [ "${only:-$attachment}" = $attachment ] || continue
+      ATTACHMENT=$attachment run_script "$(basename "$script") on $attachment" "$script"
+    done
   done
 }
 suite_conformance() {

@@ -20,6 +20,8 @@ eventually "a victim's sandbox runs" 150 running "$victim"
 victim_root=$(root_of "$victim")
 eventually "the victim uses its broker" 60 test -s "$victim_root/workspace/beat"
 victim_token=$(cat "$victim_root/workspace/token"); victim_broker=$(endpoint_of "$victim")
+# Inside namespaces every broker has the same address: the other's is out of reach, one's own is not.
+on_networks || victim_broker=127.0.0.1
 [ ${#victim_token} -ge 43 ] && ok "a token has at least 256 bits" || bad "a token has at least 256 bits" "${#victim_token} characters"
 inspected=$(engine_api GET "/containers/$(sandbox_of "$victim")/json")
 if grep -qF "$victim_token" <<<"$inspected"; then bad "the container's configuration has no token"; else ok "the container's configuration has no token"; fi
@@ -54,8 +56,12 @@ for job in none-agent listed-root; do
   run=$(launch "$job" "$script"); await "$run"
   says "$job: its own token works at its own address" "$run" '^own: HTTP/1.1 200'
   says "$job: another run's token" "$run" '^others: HTTP/1.1 401'
-  says "$job: another run's token at the other's address" "$run" '^others at its address: \[\]'
-  says "$job: its token at another's address" "$run" '^own at its address: \[\]'
+  if on_networks; then
+    says "$job: another run's token at the other's address" "$run" '^others at its address: \[\]'
+    says "$job: its token at another's address" "$run" '^own at its address: \[\]'
+  else
+    says "$job: another run's token at the address that both have" "$run" '^others at its address: \[HTTP/1.1 401'
+  fi
   for what in none empty prefix longer; do says "$job: token $what" "$run" "^$what: HTTP/1.1 401"; done
   says "$job: the API is not on the broker's port" "$run" '^api: HTTP/1.1 404'
   says "$job: no way up" "$run" '^up: HTTP/1.1 4'

@@ -1,10 +1,12 @@
 # Sourced by the attack scripts: a lab of their own, umpd on the lab's host, jobs whose model runs
 # whatever script the test hands over, as agent and as root. What was reached is read from the lab's
 # logs, not from what the sandbox says. UMPTEENTH_BIN is another folder with umpd, umpctl and ump.
+# ATTACHMENT=namespace (default) or network: how the sandboxes meet the broker.
 # shellcheck shell=bash
 set -uo pipefail
 ATTACKS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 LAB_SH=$ATTACKS/../support/lab/lab.sh
+ATTACHMENT=${ATTACHMENT:-namespace}
 
 # The script runs twice: outside it makes the lab and starts itself again on the lab's host.
 if [ -z "${ATTACK_LAB:-}" ]; then
@@ -65,8 +67,12 @@ begin() { # an umpd with the jobs; sets D
   D=$WORK/data
   build_probe || { bad "the probe is built"; exit 1; }
   start_umpd "$D" || { bad "umpd starts"; exit 1; }
+  umpctl patch sandboxengine default -p "{\"spec\":{\"attachment\":\"$ATTACHMENT\"}}" >"$WORK/apply" 2>&1 || cat "$WORK/apply"
+  eventually "sandboxes meet the broker by $ATTACHMENT" 60 attached
   declare_jobs || { bad "the jobs are declared"; exit 1; }
 }
+attached() { [ "$(umpctl get sandboxengine default -o 'jsonpath={.status.attachment}')" = "$ATTACHMENT" ]; }
+on_networks() { [ "$ATTACHMENT" = network ]; }
 
 # launch JOB SCRIPT: prints the run's name. What the script printed is in `output RUN` afterwards.
 launch() {

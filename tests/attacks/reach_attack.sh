@@ -45,12 +45,14 @@ eventually "the victim listens, and keeps what reaches it" 30 test -s "$victim_r
 : >"$victim_root/workspace/hits"
 victim_ip=$(engine_api GET "/containers/$(sandbox_of "$victim")/json" | jq -r '[.NetworkSettings.Networks[].IPAddress][0]')
 victim_broker=$(endpoint_of "$victim")
+on_networks || { victim_ip=''; victim_broker=''; }   # it has no address anywhere
 neighbour=$(engine_api POST /containers/create -H 'Content-Type: application/json' -d "$(jq -nc --arg i "$ATTACK_IMAGE" '{Image: $i, Cmd: ["probe", "serve", "/tmp/hits"], ExposedPorts: {"7777/tcp": {}}, HostConfig: {PortBindings: {"7777/tcp": [{HostPort: "8443"}]}}}')" | jq -r .Id)
 engine_api POST "/containers/$neighbour/start" >/dev/null
 neighbour_state=$(engine_api GET "/containers/$neighbour/json")
 neighbour_ip=$(jq -r .NetworkSettings.IPAddress <<<"$neighbour_state")
 neighbour_root=/proc/$(jq -r .State.Pid <<<"$neighbour_state")/root
-gateway=${victim_broker%.*}.$((${victim_broker##*.} - 1))
+gateway=10.202.0.1
+! on_networks || gateway=${victim_broker%.*}.$((${victim_broker##*.} - 1))
 eventually "the neighbour's published port answers on the host" 20 bash -c 'exec 3<>/dev/tcp/192.0.2.2/8443'
 eventually "the neighbour keeps what reaches it" 10 test -s "$neighbour_root/tmp/hits"
 : >"$neighbour_root/tmp/hits"
@@ -87,14 +89,15 @@ nothing_arrived "all jobs"
 
 # From the LAN to a sandbox and its broker.
 expect "the LAN reaches what the host serves" 0 '^host ' "$LAB_SH" attacker "$ATTACK_LAB" curl -s -m 5 http://192.0.2.2/
-for target in "$victim_ip 7777" "$victim_broker 8081"; do
+for target in ${victim_ip:+"$victim_ip 7777"} ${victim_broker:+"$victim_broker 8081"}; do
   if "$LAB_SH" attacker "$ATTACK_LAB" timeout 2 bash -c "exec 3<>/dev/tcp/${target% *}/${target#* }" 2>/dev/null; then
     bad "the LAN does not reach $target"; else ok "the LAN does not reach $target"; fi
 done
 # Where umpd takes itself for a container its broker's port is open on the host, for nobody.
 code=$("$LAB_SH" attacker "$ATTACK_LAB" curl -s -m 3 -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $(cat "$victim_root/workspace/token")" http://192.0.2.2:8081/v1/state)
 case $code in 000 | 401) ok "a run's token is worth nothing from the LAN" ;; *) bad "a run's token is worth nothing from the LAN" "$code" ;; esac
-if timeout 2 bash -c "exec 3<>/dev/tcp/$victim_ip/7777" 2>/dev/null; then bad "the host does not reach a sandbox"; else ok "the host does not reach a sandbox"; fi
+if ! on_networks; then ok "the host has no route to a sandbox"
+elif timeout 2 bash -c "exec 3<>/dev/tcp/$victim_ip/7777" 2>/dev/null; then bad "the host does not reach a sandbox"; else ok "the host does not reach a sandbox"; fi
 [ ! -s "$victim_root/workspace/hits" ] && ok "nothing reached the victim" || bad "nothing reached the victim"
 
 # Internet: no firewall of ours, so no run.

@@ -15,6 +15,8 @@
 #include "base/subprocess.h"
 #include "tests/controllers/engine_world.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/loopback_server.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth::controllers {
 namespace {
@@ -59,6 +61,34 @@ TEST_P(AttachmentTest, the_broker_is_reached_by_name_and_nothing_else_is) {
   EXPECT_EQ(rest.find("OPEN"), std::string::npos) << rest;
   EXPECT_EQ(rest.find("Address 1:"), std::string::npos) << rest;
   EXPECT_NE(rest.find("nameserver 127.0.0.1"), std::string::npos) << rest;
+}
+
+TEST_P(AttachmentTest, a_list_opens_its_hosts_through_the_proxy_and_no_others) {
+  support::LoopbackServer server([](support::LoopbackServer::Connection& c) {
+    c.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nlisted");
+  });
+  const std::string port = std::to_string(server.port());
+  std::string listed, other, direct;
+  start([&](const agent::Params& params) {
+    const auto get = [&](const std::string& host) {
+      return in_sandbox(params, "printf 'GET / HTTP/1.0\\r\\n\\r\\n' | timeout 20 ump connect " +
+                                    host + " " + port + " 2>&1");
+    };
+    listed = get("listed.test");
+    other = get("other.test");
+    direct = in_sandbox(params, "timeout 3 nc -w 1 127.0.0.1 " + port + " -e true && echo OPEN");
+    return succeed();
+  });
+  job("hello", R"({"network":{"mode":"AllowedDomains","allowedDomains":["listed.test"]}})");
+  const std::string run = start_run("hello");
+  ASSERT_TRUE(ends(run, Phase::succeeded)) << ground_.run(run).dump_pretty();
+  EXPECT_NE(listed.find("\r\n\r\nlisted"), std::string::npos) << listed;
+  EXPECT_NE(other.find("403 Forbidden: other.test is not on this job's allow-list"),
+            std::string::npos)
+      << other;
+  EXPECT_EQ(direct, "");
+  EXPECT_EQ(server.requests().size(), 1U);
+  EXPECT_NE(ground_.timeline_text(run).find("proxy listed.test"), std::string::npos);
 }
 
 TEST_P(AttachmentTest, a_token_is_good_in_its_own_sandbox_alone) {
@@ -179,8 +209,12 @@ class RunsLeaveNothing : public EngineWorld {
     seen.mounts =
         lines(read_file("/proc/" + holder + "/mounts")) + lines(read_file("/proc/self/mounts"));
     Command ip;
-    ip.argv = {
-        UMPTEENTH_SOURCE_DIR "/tests/support/engine.sh", "run", engine_dir(), "ip", "-o", "link"};
+    ip.argv = {support::source_dir() + "/tests/support/engine.sh",
+               "run",
+               engine_dir(),
+               "ip",
+               "-o",
+               "link"};
     ip.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
     seen.links = lines(system_runner().run(ip).out);
     // Connections to the engine are kept for the next call; these are a sandbox's.

@@ -1,5 +1,6 @@
 // Whole runs on a real container engine as umpd wires them: its engine parts, its front door, its
-// broker. Every test of it runs on both attachments.
+// broker. Every test of it runs on both attachments. To the egress proxy each name is this
+// machine's loopback, and that a public address.
 #pragma once
 
 #include <gtest/gtest.h>

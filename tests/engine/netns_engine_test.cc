@@ -13,6 +13,7 @@
 #include "engine/namespaces.h"
 #include "engine/netns.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/paths.h"
 
 namespace umpteenth::engine {
 namespace {
@@ -44,7 +45,7 @@ class NetnsEngineTest : public ::testing::Test {
     images_ =
         std::make_unique<SandboxImages>(*engine_, instance(),
                                         std::map<std::string, std::filesystem::path>{
-                                            {engine_->info().arch, UMPTEENTH_BIN_DIR "/ump"}});
+                                            {engine_->info().arch, support::bin_dir() + "/ump"}});
   }
 
   void TearDown() override {
@@ -93,7 +94,7 @@ class NetnsEngineTest : public ::testing::Test {
   // In the engine's own network namespace, so that nothing of the machine's is touched.
   CommandResult ip(const std::vector<std::string>& arguments) {
     Command c;
-    c.argv = {UMPTEENTH_SOURCE_DIR "/tests/support/engine.sh", "run", support::test_engine().dir,
+    c.argv = {support::source_dir() + "/tests/support/engine.sh", "run", support::test_engine().dir,
               "ip"};
     c.argv.insert(c.argv.end(), arguments.begin(), arguments.end());
     c.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
