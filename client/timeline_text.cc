@@ -28,7 +28,8 @@ std::string picked(const json::Value& data, std::initializer_list<std::string_vi
     const std::string shown = key == "durationMs"                        ? "(" + v->dump() + " ms)"
                               : key == "arguments" && v->find("command") ? scalar(v->get("command"))
                                                                          : scalar(*v);
-    text += (text.empty() ? "" : "  ") + one_line(shown, 160);
+    // umpd's own words end with the cause; what models and commands say has no such end.
+    text += (text.empty() ? "" : "  ") + one_line(shown, key == "message" ? 500 : 160);
   }
   return text;
 }

@@ -112,8 +112,14 @@ void DockerApi::rethrow(Error error, const ApiCall& call) {
   if (error.code() == Code::unavailable) {
     const std::scoped_lock lock(mutex_);
     version_.clear();
+    std::string cause = error.message();  // begins with the address again
+    if (const size_t at = cause.find(": ");
+        at != std::string::npos && endpoint_.ends_with(cause.substr(0, at)))
+      cause.erase(0, at + 2);
+    const bool denied = cause.find("Permission denied") != std::string::npos;
     throw Error(Code::unavailable,
-                "cannot reach the container engine at " + endpoint_ + ": " + error.message());
+                "cannot reach the container engine at " + endpoint_ + ": " + cause +
+                    (denied ? ": umpd's user needs to be in the group that owns the socket" : ""));
   }
   throw error.in(call.method + " " + call.path);
 }

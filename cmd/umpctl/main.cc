@@ -66,7 +66,10 @@ int main_of(std::vector<std::string> words) {
       words.erase(words.begin());
     }
   }
-  if (words.empty()) return unknown_command("");
+  if (words.empty()) {
+    std::cerr << "error: no command is given; see 'umpctl help'\n";
+    return kUsage;
+  }
   std::string name = words[0];
   size_t used = 1;
   if (words.size() > 1 && find_command(name + " " + words[1])) {

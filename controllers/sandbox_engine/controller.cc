@@ -60,8 +60,10 @@ Outcome SandboxEngineController::reconcile(const store::Key& key) {
     auto before = apis::find_condition(object, "Ready");
     auto after = apis::find_condition(now, "Ready");
     if (after && (!before || before->status != after->status)) {
-      log::info("sandbox engine changed",
-                {{"engine", key.name}, {"ready", after->status}, {"reason", after->reason}});
+      log::info("sandbox engine changed", {{"engine", key.name},
+                                           {"ready", after->status},
+                                           {"reason", after->reason},
+                                           {"message", log::clip(after->message)}});
       if (after->status == "True") {
         events_.normal(now, after->reason, after->message);
       } else {

@@ -73,7 +73,7 @@ if [ "$(id -u)" = 0 ] && getent passwd nobody >/dev/null; then
   mkdir -m 0700 "$WORK/nobody"; chown nobody "$WORK/nobody"; chmod 711 "$WORK"
   # Another name of the socket, in a folder that everybody may enter: the engine's own may be closed.
   ln "$ENGINE" "$WORK/engine.sock" 2>/dev/null || ln -s "$ENGINE" "$WORK/engine.sock"
-  socket_mode=$(stat -c %a "$ENGINE"); chmod 666 "$ENGINE"
+  socket_mode=$(stat -c %a "$ENGINE"); chmod 660 "$ENGINE"
   bin=$(mktemp -d /tmp/ump-bin-XXXXXX); cp "$BIN"/ump* "$bin"; chmod -R a+rX "$bin"
   setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups "$bin/umpd" serve --data-dir "$WORK/nobody" --port 0 --engine "unix://$WORK/engine.sock" </dev/null >"$WORK/nobody.log" 2>&1 &
   umpd_pid=$! umpd_log=$WORK/nobody.log
@@ -81,6 +81,13 @@ if [ "$(id -u)" = 0 ] && getent passwd nobody >/dev/null; then
   if eventually "an unprivileged umpd is ready" 20 umpctl get --raw /readyz; then
     umpctl patch sandboxengine default -p "{\"spec\":{\"image\":\"$IMAGE\"}}" >/dev/null
     umpctl apply -f examples/jobs/ >/dev/null
+    umpctl run hello --input '{"n":1}' >/dev/null
+    run=$(newest_run hello)
+    says_why() { umpctl timeline "run/$run" | grep -q 'waiting for it: .*Permission denied: .*group'; }
+    eventually "without permission for the engine's socket a run waits and says why" 20 says_why
+    expect "the engine's status says it too" 0 'False.*Permission denied' umpctl get sandboxengine default -o "jsonpath={.status.conditions[?(@.type==\"Ready\")]['status','message']}"
+    chmod 666 "$ENGINE"
+    eventually "with permission it goes on" 60 in_phase "$run" Succeeded
     expect "it runs a job" 0 'Succeeded' umpctl run hello --input '{"n":1}' --wait
   fi
   stop_umpd 12
