@@ -44,6 +44,8 @@ void Timer::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     if (!changed_.wait(lock, stop, [this] { return !tasks_.empty(); })) return;
+    // The lock was free meanwhile: stop() may have interrupted the last sleep, not the next one.
+    if (stop.stop_requested()) return;
     auto first = tasks_.begin();
     Time when = first->first.first;
     if (when > clock_.now()) {
