@@ -118,7 +118,7 @@ suite_e2e() {
   build release || return 1
   need_engine || { skip e2e "$engine_reason"; return 0; }
   # Three at a time, the longest first: much of each is waiting.
-  local names=(runs outage person input start docs) name
+  local names=(runs outage person start input container docs) name
   local -A pids=()
   [ ${#names[@]} = "$(find tests/e2e -name '*_e2e.sh' | wc -l)" ] || { echo "FAILED: tests/e2e has scripts that run.sh does not name"; failed=$((failed + 1)); }
   for name in "${names[@]}"; do
