@@ -11,6 +11,7 @@
 #include "cmd/umpctl/command.h"
 #include "cmd/umpctl/describe.h"
 #include "cmd/umpctl/output.h"
+#include "cmd/umpctl/persist.h"
 #include "cmd/umpctl/resources.h"
 
 namespace umpteenth::umpctl {
@@ -77,24 +78,26 @@ struct Watch {
   const Output& output;
   TablePrinter& printer;
 
-  // From the revision on, again and again; ends only when the server refuses.
+  // From the revision on, again and again; ends when the server refuses or stays away.
   void follow(std::string revision) {
     const bool table = output.form == Output::Form::table || output.form == Output::Form::wide;
     for (;;) {
-      client::Params params = selector_params(line);
-      if (!target.name.empty())
-        params.emplace_back("fieldSelector", "metadata.name=" + target.name);
-      params.emplace_back("watch", "true");
-      params.emplace_back("resourceVersion", revision);
-      params.emplace_back("allowWatchBookmarks", "true");
-      line.client().stream(client::Client::path_of(*target.kind, target.ns), params,
-                           table ? kTable : "application/json", [&](std::string_view text) {
-                             if (text.empty()) return true;
-                             const json::Value event = json::parse(text);
-                             show(event, table, revision);
-                             std::cout.flush();
-                             return std::cout.good();
-                           });
+      persistently([&] {
+        client::Params params = selector_params(line);
+        if (!target.name.empty())
+          params.emplace_back("fieldSelector", "metadata.name=" + target.name);
+        params.emplace_back("watch", "true");
+        params.emplace_back("resourceVersion", revision);
+        params.emplace_back("allowWatchBookmarks", "true");
+        line.client().stream(client::Client::path_of(*target.kind, target.ns), params,
+                             table ? kTable : "application/json", [&](std::string_view text) {
+                               if (text.empty()) return true;
+                               const json::Value event = json::parse(text);
+                               show(event, table, revision);
+                               std::cout.flush();
+                               return std::cout.good();
+                             });
+      });
       if (!std::cout.good()) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the stream ended: go on there
     }

@@ -13,6 +13,7 @@
 #include "client/timeline_text.h"
 #include "cmd/umpctl/command.h"
 #include "cmd/umpctl/output.h"
+#include "cmd/umpctl/persist.h"
 #include "cmd/umpctl/resources.h"
 
 namespace umpteenth::umpctl {
@@ -81,14 +82,18 @@ apis::Phase phase_of(const json::Value& run) {
                               : "");
 }
 
+json::Value run_of(Invocation& line, const std::string& name) {
+  return persistently([&] { return line.client().get(apis::run_kind(), line.ns(), name); });
+}
+
 // Shows the timeline until the run has ended; the run as it ended.
 json::Value follow(Invocation& line, const std::string& name, bool as_json) {
   int64_t after = 0;
   const std::string path = client::Client::path_of(apis::run_kind(), line.ns(), name, "timeline");
   for (;;) {
-    const json::Value run = line.client().get(apis::run_kind(), line.ns(), name);
+    const json::Value run = run_of(line, name);
     const bool ended = apis::terminal(phase_of(run));
-    try {
+    persistently([&] {  // a connection that broke goes on where it stopped
       client::Params params{{"after", std::to_string(after)}};
       if (!ended) params.emplace_back("watch", "1");
       line.client().stream(path, params, "application/json", [&](std::string_view text) {
@@ -102,14 +107,7 @@ json::Value follow(Invocation& line, const std::string& name, bool as_json) {
         std::cout.flush();
         return true;
       });
-    } catch (const client::ServerError&) {
-      throw;
-    } catch (const Error& e) {  // the connection broke: go on where it stopped
-      if (e.code() != Code::unavailable) throw;
-      std::cerr << "connection lost, trying again: " << e.message() << "\n";
-      std::this_thread::sleep_for(std::chrono::seconds(1));
-      continue;
-    }
+    });
     if (ended) return run;
   }
 }
@@ -163,7 +161,7 @@ int run(Invocation& line) {
     ended = follow(line, name, false);
   } else {
     for (;;) {
-      ended = line.client().get(apis::run_kind(), line.ns(), name);
+      ended = run_of(line, name);
       if (apis::terminal(phase_of(ended))) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }

@@ -57,8 +57,14 @@ umpctl label job hello e2e=1 >/dev/null
 now=$(umpctl get job hello -o 'jsonpath={.metadata.resourceVersion}')
 [ "$now" -gt "$revision" ] && ok "revisions only grow" || bad "revisions only grow" "$now after $revision"
 
+port=$(umpctl get --raw /version >/dev/null && sed -n 's/^ *server: .*:\([0-9]*\)"\{0,1\}$/\1/p' "$D/kubeconfig" | head -1)
+timeout 120 umpctl get jobs -w --show-labels >"$WORK/watch" 2>&1 & watcher=$!
+eventually "a watch shows what is there" 10 grep -q '^hello .*e2e=1' "$WORK/watch"
 kill -9 $umpd_pid; wait $umpd_pid 2>/dev/null
-start_umpd "$D" && ok "umpd starts after kill -9" || { bad "umpd starts after kill -9"; exit 1; }
+start_umpd "$D" --port "$port" && ok "umpd starts after kill -9" || { bad "umpd starts after kill -9"; exit 1; }
+umpctl label job hello after=restart >/dev/null
+eventually "the watch goes on after the restart" 20 grep -q '^hello .*after=restart' "$WORK/watch"
+kill $watcher 2>/dev/null; wait $watcher 2>/dev/null
 expect "nothing acknowledged is lost" 0 '1' umpctl get job hello -o 'jsonpath={.metadata.labels.e2e}'
 
 expect "admin-token --rotate" 0 '' umpd admin-token --rotate --data-dir "$D"
