@@ -27,7 +27,8 @@ compare() { # NAME ALTERNATIVE A B: functions or commands that print hundredths 
       NF == 2 { n++; a[n] = $1 / 100; b[n] = $2 / 100; r[n] = $2 > 0 ? $1 / $2 : 0 }
       END { if (!n) exit 1
         sorted(a, n); sorted(b, n); sorted(r, n)
-        printf "%-34s %8.2f ms   %-22s %8.2f ms   ratio %.2f  [%.2f, %.2f]  n=%d\n", name, median(a, n), other, median(b, n), median(r, n), r[n >= 20 ? 6 : 1], r[n >= 20 ? 15 : n], n }' || rc=1
+        low = 1; high = n; if (n >= 20) { low = 6; high = 15 }
+        printf "%-34s %8.2f ms   %-22s %8.2f ms   ratio %.2f  [%.2f, %.2f]  n=%d\n", name, median(a, n), other, median(b, n), median(r, n), r[low], r[high], n }' || rc=1
 }
 
 row() { # NAME ALTERNATIVE -- A… -- B…: wall time
@@ -42,7 +43,8 @@ delay() { # NAME TRIALS COMMAND: it prints hundredths of milliseconds
   local i
   for i in $(seq "$2"); do $3; done |
     awk -v name="$1" "$SORTED"'{ a[NR] = $1 / 100 } END { if (!NR) exit 1
-      sorted(a, NR); printf "%-34s median %.1f ms   p99 %.1f ms   slowest %.1f ms   n=%d\n", name, median(a, NR), a[int(NR * 0.99) + (NR * 0.99 > int(NR * 0.99))], a[NR], NR }' || rc=1
+      sorted(a, NR); p99 = int(NR * 0.99 + 0.999)
+      printf "%-34s median %.1f ms   p99 %.1f ms   slowest %.1f ms   n=%d\n", name, median(a, NR), a[p99], a[NR], NR }' || rc=1
 }
 
 start_umpd "$WORK/data" || { rc=1; exit 1; }
@@ -72,7 +74,7 @@ until_phase() { # RUN PHASE
   until [ "$(phase "$1")" = "$2" ]; do [ $SECONDS -lt $deadline ] || { echo "bench: $1 is not $2" >&2; return 1; }; sleep 0.02; done
 }
 ready_on() { # ATTACHMENT: from the sandbox's making to its first command
-  local run; run=$(run_of "on-$1" true); until_phase "$run" Succeeded && echo $(($(field "$run" provisionMs) * 100))
+  local run; run=$(run_of "on-$1" true); until_phase "$run" Succeeded && echo $(($(field "$run" durations.provisionMs) * 100))
 }
 # From the engine's being asked to remove the sandbox to the Failed on the run's timeline.
 gone_on() { # ATTACHMENT

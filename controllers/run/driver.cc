@@ -67,7 +67,7 @@ void Driver::execute() {
   services_.watch.remove(uid_);
   services_.registry.remove(uid_);
   if (sandbox_ && sandbox_->door) sandbox_->door->close();
-  collect();
+  collect(ending);
   remove_sandbox();
   finish(ending);
 }
@@ -245,6 +245,7 @@ Driver::Ending Driver::run_agent(const models::Model& model, std::vector<EnvVar>
 }
 
 Driver::Ending Driver::ending_of(const agent::Result& result) const {
+  if (stopped() == Stop::gone) return ending_of_stop();  // what it says rests on a dead sandbox
   switch (result.end) {
     case agent::Result::End::succeeded:
       if (auto reported = live_->failure())  // `ump fail`: the job's code knows better

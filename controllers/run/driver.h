@@ -49,7 +49,8 @@ class Driver : public std::enable_shared_from_this<Driver> {
   Ending ending_of_stop() const;
   Ending ending_of_error(const Error& error) const;
 
-  void collect();
+  void collect(Ending& ending);
+  bool sandbox_is_lost();
   void remove_sandbox();
   void finish(const Ending& ending);
 

@@ -35,7 +35,8 @@ void Driver::until(Time give_up, const char* what, const F& f) {
   }
 }
 
-void Driver::collect() {
+// A sandbox that is not there any more has no results to keep: the run has failed with it.
+void Driver::collect(Ending& ending) {
   Stop why = stopped();
   if (!sandbox_ || why == Stop::shutdown || why == Stop::removed || why == Stop::gone) return;
   Time give_up = services_.clock.now() + kCollectWithin;
@@ -52,11 +53,23 @@ void Driver::collect() {
       for (const auto& refusal : collected.refused) note_error("artifact refused: " + refusal);
     });
   } catch (const Error& e) {
-    if (e.code() == Code::not_found) return;  // no folder or no container: nothing to keep
+    if (e.code() == Code::not_found) {  // no folder or no container: nothing to keep
+      if (ending.phase == apis::Phase::succeeded && sandbox_is_lost())
+        ending = {apis::Phase::failed, "SandboxGone", kSandboxGone};
+      return;
+    }
     std::string text = e.code() == Code::too_large
                            ? "the artifacts exceed 50 MiB or 10000 files; none was kept"
                            : "collecting the artifacts failed: " + log::clip(e.message());
     note_error(text);
+  }
+}
+
+bool Driver::sandbox_is_lost() {
+  try {
+    return !handle_->engine().find_container(sandbox_->container);
+  } catch (const Error&) {  // not known
+    return false;
   }
 }
 

@@ -16,6 +16,8 @@ constexpr Duration kKillTimeout{10'000};
 constexpr Duration kStreamGrace{2'000};
 constexpr Duration kFileTimeout{30'000};
 constexpr Duration kEnginePoll{250};
+constexpr Duration kNotice{100};  // an engine notices within 200 ms that a container has ended
+constexpr int kLooks = 20;
 constexpr int kLostExit = 125;
 constexpr int kKilledExit = 137;
 constexpr char kLostNote[] =
@@ -120,6 +122,24 @@ bool SandboxExec::marked_oom(const std::string& pid_file, const std::string& use
   return text == "oom\n";
 }
 
+void SandboxExec::expect_alive(const std::string& user, const std::stop_token& stop) {
+  engine::ExecSpec spec;
+  spec.argv = {kUmp, "version"};
+  spec.user = user;
+  for (int look = 0; look < kLooks && !stop.stop_requested(); ++look) {
+    try {
+      auto exec = engine_.exec(target_.container, spec, [](engine::Output, std::string_view) {});
+      if (exec->wait(kKillTimeout, stop) == 0) return;
+      auto container = engine_.find_container(target_.container);
+      if (!container || container->state != "running") throw gone();
+    } catch (const Error& e) {
+      if (e.code() == Code::unavailable) return;  // the next command waits for it
+      throw gone();
+    }
+    clock_.sleep_for(kNotice, stop);
+  }
+}
+
 SandboxExec::Ended SandboxExec::run(const runs::ExecRequest& request, const std::string& pid_file,
                                     const engine::OutputSink& sink, const std::stop_token& stop) {
   if (target_.ending.stop_requested()) return {kKilledExit};
@@ -170,7 +190,9 @@ runs::ExecOutcome SandboxExec::exec(const runs::ExecRequest& request, std::stop_
   outcome.timed_out = ended.timed_out;
   if (ended.exit_code == kKilledExit && !ended.timed_out && !stop.stop_requested() &&
       !target_.ending.stop_requested()) {
-    outcome.oom = marked_oom(pid_file, user_of(request.role, target_.root_job));
+    const std::string user = user_of(request.role, target_.root_job);
+    outcome.oom = marked_oom(pid_file, user);
+    if (!outcome.oom) expect_alive(user, stop);
   }
   std::lock_guard lock(mutex);
   outcome.output = all.text() + (ended.lost ? kLostNote : "");

@@ -52,6 +52,8 @@ class SandboxExec : public runs::SandboxIO {
   std::unique_ptr<engine::Exec> start(const engine::ExecSpec& spec, const engine::OutputSink& sink,
                                       const std::stop_token& stop);
   void kill(const std::string& pid_file, const std::string& user);
+  // Throws when the sandbox as a whole has ended: the engine may say so only a moment later.
+  void expect_alive(const std::string& user, const std::stop_token& stop);
   bool marked_oom(const std::string& pid_file, const std::string& user);
   // Blocks until the engine answers again. Throws when the container is not running any more.
   void wait_for_engine(const std::stop_token& stop);

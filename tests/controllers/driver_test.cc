@@ -256,6 +256,60 @@ TEST_F(DriverTest, the_sandbox_is_gone_when_its_container_its_network_or_the_bro
   }
 }
 
+// The kernel kills all of a container at once; the engine says so a moment later.
+TEST_F(DriverTest, a_command_that_dies_with_its_sandbox_is_no_ordinary_failure) {
+  std::atomic<int> looks{0};
+  ground->engine->on_exec(support::argv_has("work"), [](support::FakeProcess&) { return 137; });
+  ground->engine->on_exec(support::argv_is({"/usr/local/bin/ump", "version"}),
+                          [&](support::FakeProcess& p) {
+                            if (++looks == 3) ground->engine->kill_container(p.container());
+                            return 126;
+                          });
+  World world(ground, [](const agent::Params& params) {
+    runs::ExecRequest request;
+    request.argv = {"work"};
+    params.sandbox.exec(request, params.run.stop().get_token());
+    return succeed("it went on in a dead sandbox");
+  });
+  ground->create_job("hello");
+  world.start();
+  std::string run = world.start_run("hello");
+  ASSERT_TRUE(world.ends(run, Phase::failed)) << ground->run(run).dump_pretty();
+  EXPECT_EQ(ground->status(run).reason, "SandboxGone");
+  EXPECT_NE(ground->status(run).message.find("sandbox is gone"), std::string::npos);
+  EXPECT_EQ(looks, 3);
+  expect_nothing_left();
+}
+
+TEST_F(DriverTest, a_command_that_killed_itself_is_an_ordinary_failure) {
+  ground->engine->on_exec(support::argv_has("work"), [](support::FakeProcess&) { return 137; });
+  World world(ground, [](const agent::Params& params) {
+    runs::ExecRequest request;
+    request.argv = {"work"};
+    auto outcome = params.sandbox.exec(request, params.run.stop().get_token());
+    EXPECT_EQ(outcome.exit_code, 137);
+    EXPECT_FALSE(outcome.oom);
+    return succeed();
+  });
+  ground->create_job("hello");
+  world.start();
+  EXPECT_TRUE(world.ends(world.start_run("hello"), Phase::succeeded));
+}
+
+TEST_F(DriverTest, success_in_a_sandbox_that_was_removed_meanwhile_is_none) {
+  World world(ground, [&](const agent::Params&) {
+    auto listed = ground->engine->list_containers({{engine::kLabelRole, "sandbox"}});
+    ground->engine->remove_container(listed.at(0).id);
+    return succeed("nothing of it is left");
+  });
+  ground->create_job("hello");
+  world.start();
+  std::string run = world.start_run("hello");
+  ASSERT_TRUE(world.ends(run, Phase::failed)) << ground->run(run).dump_pretty();
+  EXPECT_EQ(ground->status(run).message, "sandbox is gone");
+  expect_nothing_left();
+}
+
 TEST_F(DriverTest, internet_is_refused_until_the_firewall_exists_and_runs_with_the_filter_off) {
   World world(ground, [&](const agent::Params&) {
     auto listed = ground->engine->list_containers({{engine::kLabelRole, "sandbox"}});

@@ -26,6 +26,8 @@ void script_sandbox(support::FakeEngine& engine) {
     }
     return 0;
   });
+  engine.on_exec(support::argv_is({"/usr/local/bin/ump", "version"}),
+                 [](FakeProcess&) { return 0; });
   engine.on_exec(support::argv_has("--kill"), [&engine](FakeProcess& p) {
     engine.kill_commands(support::argv_has(p.argv().back()));
     return 0;
