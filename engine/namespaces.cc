@@ -71,7 +71,7 @@ std::string Namespaces::try_it(const std::string& runtime) {
   spec.name = own_name(instance_, "namespace-probe");
   spec.entrypoint = {kHelperUmpPath, "init", "--ttl", "1m"};
   spec.user = "65534:65534";
-  spec.labels = {{kLabelInstance, instance_}, {kLabelRole, "probe"}};
+  spec.labels = {{kLabelInstance, instance_}, {kLabelRole, "namespace-probe"}};
   spec.cap_drop = {"ALL"};
   spec.memory_bytes = 32 << 20;
   spec.pids = 16;

@@ -70,6 +70,10 @@ Leftovers plan_sweep(const std::vector<engine::Container>& containers,
   Leftovers result;
   for (const auto& container : containers) {
     std::string why = leftover(container.labels, "sandbox", instance, driven);
+    // One at work is removed by who made it.
+    if (container.state == "exited" || container.state == "dead")
+      if (!leftover(container.labels, "namespace-probe", instance, {}).empty())
+        why = "a probe sandbox that has ended";
     if (!why.empty()) result.containers.push_back({container.id, container.name, why});
   }
   for (const auto& network : networks) {

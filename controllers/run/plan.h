@@ -74,7 +74,7 @@ struct Leftovers {
   bool operator==(const Leftovers&) const = default;
 };
 // Complete lists of one engine, taken before `driven` was. Without the instance's label nothing is
-// touched, and neither are relays, helpers and prepared images.
+// touched, and neither are relays, helpers, prepared images, and namespace probes at work.
 Leftovers plan_sweep(const std::vector<engine::Container>& containers,
                      const std::vector<engine::Network>& networks, const std::string& instance,
                      const std::set<std::string>& driven);

@@ -107,6 +107,13 @@ TEST(RunPlan, the_sweep_takes_only_what_is_ours_and_driven_by_nobody) {
   EXPECT_FALSE(left.containers[0].reason.empty());
   ASSERT_EQ(left.networks.size(), 1U);
   EXPECT_EQ(left.networks[0].id, "n1");
+  engine::Container probe = container("p1", "me", "namespace-probe", ""), ended = probe;
+  probe.state = "running";
+  ended.id = "p2";
+  ended.state = "exited";
+  left = plan_sweep({probe, ended}, {}, "me", {});
+  ASSERT_EQ(left.containers.size(), 1U);
+  EXPECT_EQ(left.containers[0].id, "p2");
   EXPECT_EQ(plan_sweep({container("c1", "", "sandbox", "gone")}, {}, "", {}), Leftovers{})
       << "without an identity nothing is ours";
 }
