@@ -213,7 +213,11 @@ std::string describe_text(const apis::Kind& kind, const json::Value& object,
     if (std::find(std::begin(kShown), std::end(kShown), m.key) == std::end(kShown))
       add_member(lines, field_title(m.key), m.value, property(kind.other_schema, m.key));
   }
-  add_member(lines, "Spec", object.get("spec"), kind.spec_schema);
+  json::Value spec = object.get("spec");
+  if (json::Value* sealed = spec.find("sealedData"); sealed && sealed->is_object())
+    for (json::Member& m : sealed->members())
+      m.value = "sealed";  // ciphertext tells nobody anything
+  add_member(lines, "Spec", spec, kind.spec_schema);
   json::Value status = object.get("status");
   const json::Value conditions = status.get("conditions");
   status.erase("conditions");

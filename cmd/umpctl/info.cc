@@ -40,7 +40,7 @@ int api_resources(Invocation&) {
 }
 
 int events(Invocation& line) {
-  client::Params params;
+  client::Params params{{"includeObject", "Object"}};
   if (line.given("for")) {
     const std::string word = line.get("for");
     const size_t slash = word.find('/');
@@ -51,11 +51,12 @@ int events(Invocation& line) {
                             ",involvedObject.name=" + word.substr(slash + 1));
   }
   const std::string ns = line.on("all-namespaces") ? "" : line.ns();
-  const json::Value table =
+  json::Value table =
       json::parse(line.client()
                       .send("GET", client::Client::path_of(apis::event_kind(), ns), params, "", "",
                             "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
                       .body);
+  sort_by_time(table, "lastTimestamp");
   TablePrinter::Options options;
   options.show_namespace = line.on("all-namespaces");
   if (table.get("rows").size() == 0)

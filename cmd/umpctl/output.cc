@@ -106,6 +106,15 @@ std::string object_name(const apis::Kind& kind, const std::string& name) {
   return kind.singular + (core ? "" : "." + std::string(apis::kGroup)) + "/" + name;
 }
 
+void sort_by_time(json::Value& table, std::string_view field) {
+  json::Value* rows = table.find("rows");
+  if (!rows || !rows->is_array()) return;
+  std::stable_sort(rows->items().begin(), rows->items().end(),
+                   [&](const json::Value& a, const json::Value& b) {
+                     return a.get("object").get_string(field) < b.get("object").get_string(field);
+                   });
+}
+
 json::Value without_managed_fields(json::Value object) {
   if (json::Value* items = object.find("items"))
     for (json::Value& item : items->items()) item = without_managed_fields(std::move(item));

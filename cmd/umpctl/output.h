@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apis/kind.h"
@@ -44,6 +45,9 @@ class TablePrinter {
   std::vector<size_t> widths_;
   bool headed_ = false;
 };
+
+// Rows of a table in the order of a time (RFC 3339) in their objects, the oldest first.
+void sort_by_time(json::Value& table, std::string_view field);
 
 // Without metadata.managedFields, for people.
 json::Value without_managed_fields(json::Value object);

@@ -28,6 +28,7 @@ expect "timeline -o json is JSON lines" 0 '"type":"finish"' umpctl timeline "run
 expect "a job's name where a run's belongs" 1 'say job/hello for its newest run' umpctl timeline hello
 expect "logs show command output" 0 '.' umpctl logs "run/$run"
 expect "describe job" 0 '^Events:' umpctl describe job hello
+expect "events of a run" 0 "Normal +Succeeded +run/$run" umpctl events --for "run/$run"
 expect "describe run" 0 'Succeeded' umpctl describe run "$run"
 expect "get runs columns" 0 '^NAME +JOB +PHASE +TRIGGER +AGE +DURATION +COST' umpctl get runs
 expect "field selector" 0 "$run" umpctl get runs --field-selector status.phase=Succeeded

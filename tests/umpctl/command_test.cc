@@ -146,6 +146,18 @@ TEST(Table, is_aligned_and_keeps_its_widths_over_a_watch) {
   EXPECT_EQ(out.str(), "NAME          AGE\na-long-name   5s\nb\nc             7s\n");
 }
 
+TEST(Table, is_sorted_by_a_time_of_its_objects) {
+  json::Value table = json::parse(
+      R"({"rows":[{"cells":["b"],"object":{"lastTimestamp":"2026-01-02T00:00:00Z"}},
+                  {"cells":["a"],"object":{"lastTimestamp":"2026-01-03T00:00:00Z"}},
+                  {"cells":["c"],"object":{"lastTimestamp":"2025-12-31T00:00:00Z"}}]})");
+  sort_by_time(table, "lastTimestamp");
+  std::string order;
+  for (const json::Value& row : table.get("rows").items())
+    order += row.get("cells").items()[0].as_string();
+  EXPECT_EQ(order, "cba");
+}
+
 TEST(Manifests, name_file_line_and_rule) {
   TempDir folder;
   const auto refusal_of = [&](const std::string& text) -> std::string {

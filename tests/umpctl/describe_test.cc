@@ -78,6 +78,13 @@ status:
 )")));
 }
 
+TEST(Describe, a_secret_names_its_keys_only) {
+  const std::string text = described(
+      "Secret", "{metadata: {name: s}, spec: {sealedData: {token: v1.abc, user: v1.def}}}");
+  EXPECT_NE(text.find("    token:  sealed\n    user:   sealed\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("v1."), std::string::npos);
+}
+
 TEST(Describe, says_nothing_of_what_is_not_there) {
   const std::string text = described("Workspace", "metadata: {name: a}\nspec: {}\n");
   EXPECT_EQ(text, "Name:  a\nKind:  Workspace\nEvents:  <none>\n");
