@@ -44,6 +44,6 @@ expect "README: diff says what an apply would do" 1 '^\+ .*another text' bash -c
 # Every command that they name is one.
 grep -hoE '(^|[`(])umpctl [a-z-]+' README.md docs/*.md docs/guides/*.md examples/jobs/* | sed 's/.*umpctl //' | sort -u >"$WORK/named"
 while read -r command; do
-  umpctl help "$command" >/dev/null 2>&1 || [ "$command" = auth ] || echo "$command"
+  umpctl help "$command" 2>&1 | grep -E 'unknown command|umpctl has no'   # not: auth needs a second word
 done <"$WORK/named" >"$WORK/unknown"
 [ -s "$WORK/named" ] && [ ! -s "$WORK/unknown" ] && ok "the commands that documents name exist" || bad "the commands that documents name exist" "$(cat "$WORK/unknown")"
