@@ -59,6 +59,8 @@ class Builder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     check(mark, tag, anchor);
+    // yaml-cpp reads \N and \_ as Latin-1 and lets surrogates through: nobody could read it back.
+    if (!is_utf8(text)) refuse(mark, "an escape sequence here does not make a character");
     const bool plain = tag == "?";
     json::Value value = plain ? resolve_plain_scalar(text) : json::Value(text);
     if (!wants_key()) return place(std::move(value));

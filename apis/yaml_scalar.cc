@@ -94,6 +94,15 @@ json::Value resolve_plain_scalar(const std::string& text) {
   return text;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t n = utf8_sequence(text);
+    if (n == 0) return false;
+    text.remove_prefix(n);
+  }
+  return true;
+}
+
 void check_yaml_text(std::string_view text) {
   size_t line = 1, line_begin = 0;
   const auto refuse = [&](size_t at, const char* why) {

@@ -13,7 +13,9 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-#include <limits>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <unordered_set>
 #include <utility>
 
@@ -216,6 +218,10 @@ void write(const Value& v, Writer& w) {
   }
 }
 
+std::string clip(const std::string& text) {
+  return text.size() > 40 ? text.substr(0, 40) + "…" : text;
+}
+
 // Builds the tree from RapidJSON's events; throws for duplicates and depth.
 class Builder {
  public:
@@ -223,20 +229,31 @@ class Builder {
 
   bool Null() { return add(nullptr); }
   bool Bool(bool b) { return add(b); }
-  bool Int(int n) { return add(n); }
-  bool Uint(unsigned n) { return add(n); }
-  bool Int64(int64_t n) { return add(n); }
-  bool Uint64(uint64_t n) {
-    if (n <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-      return add(static_cast<int64_t>(n));
-    return add(static_cast<double>(n));
+  // Numbers come as text (RapidJSON's own conversion has undefined behaviour for 0e060).
+  bool Int(int) { return false; }
+  bool Uint(unsigned) { return false; }
+  bool Int64(int64_t) { return false; }
+  bool Uint64(uint64_t) { return false; }
+  bool Double(double) { return false; }
+  bool RawNumber(const char* s, rapidjson::SizeType n, bool) {
+    const std::string text(s, n);
+    if (text.find_first_of(".eE") == std::string::npos) {
+      int64_t whole = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + n, whole);
+      if (error == std::errc() && end == text.data() + n) return add(whole);
+    }
+    double number = 0;
+    const auto result = std::from_chars(text.data(), text.data() + n, number);
+    if (result.ec == std::errc::result_out_of_range) {  // too large, or too small and so zero
+      number = std::strtod(text.c_str(), nullptr);
+      if (std::isinf(number)) throw Error(Code::bad_request, "number too large: " + clip(text));
+    }
+    return add(number);
   }
-  bool Double(double d) { return add(d); }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return false; }
-  bool String(const char* s, rapidjson::SizeType n, bool) { return add(std::string(s, n)); }
+  bool String(const char* s, rapidjson::SizeType n, bool) { return add(checked(s, n)); }
   bool StartObject() { return open(Value::object()); }
   bool Key(const char* s, rapidjson::SizeType n, bool) {
-    std::string key(s, n);
+    std::string key = checked(s, n);
     Frame& top = stack_.back();
     const bool fresh = top.many ? top.keys.insert(key).second : !top.value->find(key);
     if (!fresh) throw Error(Code::bad_request, "duplicate key " + quote(key));
@@ -258,6 +275,15 @@ class Builder {
     std::unordered_set<std::string> keys;
   };
 
+  // RapidJSON lets half of a surrogate pair through where it is escaped: \udc00 would become bytes
+  // that are no UTF-8, and that nobody could read back.
+  static std::string checked(const char* s, rapidjson::SizeType n) {
+    std::string text(s, n);
+    for (size_t at = text.find('\xED'); at != std::string::npos; at = text.find('\xED', at + 1))
+      if (at + 1 < n && static_cast<unsigned char>(text[at + 1]) >= 0xA0)
+        throw Error(Code::bad_request, "invalid JSON: half a surrogate pair in a string");
+    return text;
+  }
   Value& place(Value v) {
     if (stack_.empty()) return root_ = std::move(v);
     Value& top = *stack_.back().value;
@@ -314,7 +340,7 @@ Value parse(std::string_view text, const ParseLimits& limits) {
   rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> stream(raw);
   rapidjson::Reader reader;
   constexpr unsigned kFlags =
-      rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
+      rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
   const auto result = reader.Parse<kFlags>(stream, builder);
   if (result.IsError())
     throw Error(Code::bad_request, "invalid JSON at byte " + std::to_string(result.Offset()) +

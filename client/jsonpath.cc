@@ -13,6 +13,7 @@ namespace {
 using Nodes = std::vector<const json::Value*>;
 constexpr size_t kMaxNodes = 1'000'000;
 constexpr int kMaxNesting = 32;
+constexpr size_t kMaxOutput = 64U << 20;
 
 class Template {
  public:
@@ -95,6 +96,7 @@ class Template {
       }
       const Nodes found = path(current);
       if (!emit) continue;
+      if (out.size() > kMaxOutput) fail("too much output");
       for (size_t i = 0; i < found.size(); ++i) {
         if (i > 0 || (!first && !found.empty())) out += ' ';
         out += found[i]->is_string() ? found[i]->as_string() : found[i]->dump();
@@ -136,10 +138,8 @@ class Template {
 
   Nodes path(const Nodes& from) {
     Nodes nodes = from;
-    if (take("$"))
-      nodes = {root_};
-    else
-      take("@");
+    const bool at_root = take("$"), at_current = !at_root && take("@");
+    if (at_root) nodes = {root_};
     const size_t begin = at_;
     for (;;) {
       if (take("..")) {
@@ -165,9 +165,7 @@ class Template {
       }
       if (nodes.size() > kMaxNodes) fail("too many results");
     }
-    if (at_ == begin && nodes == from &&
-        (begin == 0 || (text_[begin - 1] != '@' && text_[begin - 1] != '$')))
-      fail("expected a path");
+    if (at_ == begin && !at_root && !at_current) fail("expected a path");
     return nodes;
   }
 

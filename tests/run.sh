@@ -4,12 +4,12 @@
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-SUITES=(tree unit engine e2e attacks conformance asan tsan)
+SUITES=(tree unit engine e2e attacks conformance asan fuzz tsan)
 # Under ASan and UBSan every unit program runs; under TSan those whose threads meet.
 SANITISED=(test_base test_apis test_runs test_broker test_engine test_models test_agent test_store
   test_server test_controllers test_client test_umpd test_umpctl)
 THREADED=(test_base test_runs test_broker test_engine test_agent test_store test_controllers test_server)
-declare -A BUDGET=([tree]=10 [unit]=120 [engine]=240 [e2e]=240 [attacks]=300 [conformance]=180 [asan]=360 [tsan]=240)
+declare -A BUDGET=([tree]=10 [unit]=120 [engine]=240 [e2e]=240 [attacks]=300 [conformance]=180 [asan]=300 [fuzz]=60 [tsan]=240)
 
 wanted=()
 for argument in "$@"; do
@@ -157,6 +157,10 @@ suite_asan() {
   local symbols=external_symbolizer_path=/usr/bin/addr2line
   export ASAN_OPTIONS=detect_leaks=1:$symbols UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$symbols
   for name in "${SANITISED[@]}"; do GTEST_FILTER=$NOT_SANITISED run_gtest "build-dev/bin/$name" setarch -R; done
+}
+suite_fuzz() {
+  build dev $(cd tests/fuzz && ls ./*_fuzz.cc | sed 's|./\(.*\)_fuzz.cc|fuzz_\1|') || return 1
+  run_script fuzz tests/fuzz/run.sh "${UMPTEENTH_ALL:+120}"
 }
 suite_tsan() {
   build tsan "${THREADED[@]}" || return 1

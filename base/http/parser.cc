@@ -30,7 +30,14 @@ class Parser : public beast::http::basic_parser<is_request> {
   int version = 11;
 
   size_t feed(std::string_view bytes, error_code& error) {
-    return Base::put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+    // Beast, once it waits for the end of the last chunk (5 bytes at least), asserts that many.
+    if (waits_ && bytes.size() < 5) {
+      error = beast::http::error::need_more;
+      return 0;
+    }
+    const size_t used = Base::put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+    waits_ = error == beast::http::error::need_more;
+    return used;
   }
 
  private:
@@ -97,6 +104,7 @@ class Parser : public beast::http::basic_parser<is_request> {
   void on_finish_impl(error_code&) override {}
 
   bool head_done_ = false, has_length_ = false, has_encoding_ = false, has_host_ = false;
+  bool waits_ = false;
 };
 
 Refusal refusal_of(const error_code& code) {

@@ -120,6 +120,19 @@ TEST(Yaml, what_json_cannot_say_is_refused_with_its_place) {
             std::string::npos);
 }
 
+TEST(Yaml, escapes_that_make_no_character_are_refused) {
+  for (const char* text : {R"(a: "\N")", R"(a: "\_")", R"(a: "\ud800")", R"("\xff": 1)"}) {
+    try {
+      const json::Value value = parse_yaml_one(text);
+      EXPECT_EQ(parse_yaml_one(to_yaml(value)), value) << text << " was accepted";
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find("line 1"), std::string::npos) << e.message();
+    }
+  }
+  EXPECT_THROW(parse_yaml_one(R"(a: "\N")"), Error);
+  EXPECT_EQ(parse_yaml_one(R"(a: "\u00e9")").get_string("a"), "\u00e9");
+}
+
 TEST(Yaml, a_byte_order_mark_and_windows_line_ends_are_accepted) {
   EXPECT_EQ(parse_yaml_one("\xEF\xBB\xBF"
                            "a: 1\r\nb: x\r\n")

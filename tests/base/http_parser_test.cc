@@ -48,6 +48,7 @@ const std::vector<std::string> kSeeds{
     "POST /c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
     "chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\n"
     "T: t\r\n\r\n",
+    "POST /d HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nabcd: x\r\n\r\n",
     "PUT /e HTTP/1.1\r\nhost: [::1]:80\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n",
 };
 

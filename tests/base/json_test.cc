@@ -39,6 +39,26 @@ TEST(Json, refuses_duplicates_depth_tails_and_bad_text) {
   EXPECT_NE(refusal("{\"a\":NaN}"), "accepted");
 }
 
+TEST(Json, refuses_half_of_a_surrogate_pair_which_nobody_could_read_back) {
+  EXPECT_EQ(parse(R"("\ud83d\ude00")").as_string(), "\xF0\x9F\x98\x80");
+  for (const char* half : {R"("\ud83d")", R"("\ude00")", R"("x\udfffy")", R"({"\udc00":1})"})
+    EXPECT_THROW(parse(half), Error) << half;
+  EXPECT_EQ(parse("\"\xED\x9F\xBF\"").as_string(), "\xED\x9F\xBF") << "the last before them";
+}
+
+TEST(Json, numbers_are_exact_and_have_an_end) {
+  EXPECT_EQ(parse("9223372036854775807").as_int(), INT64_MAX);
+  EXPECT_EQ(parse("-9223372036854775808").as_int(), INT64_MIN);
+  EXPECT_FALSE(parse("9223372036854775808").is_int());
+  EXPECT_EQ(parse("0e060").as_double(), 0);
+  EXPECT_EQ(parse("-0").as_int(), 0);
+  EXPECT_EQ(parse("0.1").as_double(), 0.1);
+  EXPECT_EQ(parse("1e-999").as_double(), 0);
+  EXPECT_THROW(parse("1e999"), Error);
+  EXPECT_THROW(parse("-1e999"), Error);
+  EXPECT_THROW(parse("01"), Error);
+}
+
 TEST(Json, wrong_type_names_both_types) {
   try {
     parse("[]").as_string();

@@ -41,7 +41,7 @@ TEST(Jsonpath, prints_what_kubectl_prints) {
 TEST(Jsonpath, says_where_a_template_is_wrong) {
   const json::Value root = json::parse(kDocument);
   for (const char* text : {"{.kind", "{.items[}", "{.items[x]}", "{range .items[*]}{.n}", "{end}",
-                           "{.items[?(@.n>)]}", "{\"open}", "{!}"}) {
+                           "{.items[?(@.n>)]}", "{\"open}", "{!}", "{@!}", "{.n@\x01}"}) {
     try {
       jsonpath(text, root);
       FAIL() << text << " was accepted";
