@@ -45,7 +45,8 @@ int unknown_command(const std::string& name) {
 int main_of(std::vector<std::string> words) {
   if (words.empty() || words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
     if (words.size() > 1) {
-      if (const Command* c = find_command(words[1])) {
+      const Command* c = words.size() > 2 ? find_command(words[1] + " " + words[2]) : nullptr;
+      if (c || (c = find_command(words[1]))) {
         std::cout << help_of(*c);
         return kOk;
       }
