@@ -47,8 +47,10 @@ delay() { # NAME TRIALS COMMAND: it prints hundredths of milliseconds
       printf "%-34s median %.1f ms   p99 %.1f ms   slowest %.1f ms   n=%d\n", name, median(a, NR), a[p99], a[NR], NR }' || rc=1
 }
 
+export RUNS_MAX_CONCURRENT=60
 start_umpd "$WORK/data" || { rc=1; exit 1; }
 umpctl apply -f examples/jobs/ >/dev/null
+umpctl patch job heartbeat -p '{"spec":{"suspend":true}}' >/dev/null   # it would start runs meanwhile
 echo "$(uname -srm), $(nproc) processors, $(awk '/MemTotal/{printf "%.0f GiB", $2/1048576}' /proc/meminfo)"
 if command -v kubectl >/dev/null; then
   export HOME=$WORK
@@ -88,3 +90,39 @@ gone_on() { # ATTACHMENT
 }
 compare "sandbox ready, attachment namespace" "attachment network" "ready_on namespace" "ready_on network"
 for how in namespace network; do delay "removed sandbox to Failed, $how" $trials "gone_on $how"; done
+
+# Many at once, until half of them are ready; the bare engine with as many starts at a time as umpd.
+many=50; [ $pairs -gt 1 ] || many=4
+printf -- 'apiVersion: umpteenth.dev/v1alpha1\nkind: Job\nmetadata: {name: many}\nspec:\n  instruction: bench\n  model: {provider: bench, name: scripted}\n  network: {mode: None}\n  schedule: {cron: "0 0 1 1 *", overlapPolicy: Parallel}\n' | umpctl apply -f - >/dev/null || rc=1
+at_once() { umpctl patch workspace default -p "{\"spec\":{\"limits\":{\"maxConcurrentRuns\":$1}}}" >/dev/null; }
+median_of() { sort -n | awk '{ a[NR] = $1 } END { if (!NR) exit 1; print int(a[int((NR + 1) / 2)] * 100) }'; }   # of milliseconds
+many_runs() {
+  local blocker begin run runs=() ready
+  at_once 1
+  blocker=$(run_of on-namespace "sleep 600"); until_phase "$blocker" Running || return
+  for _ in $(seq $many); do runs+=("$(run_of many "sleep 600")"); done
+  begin=$((${EPOCHREALTIME/[^0-9]/} / 1000))
+  at_once 60
+  for run in "${runs[@]}"; do
+    until_phase "$run" Running || return
+    ready=$(umpctl timeline "run/$run" -o json | jq -r 'select(.type == "sandbox.create") | .time')
+    echo $(($(date -d "$ready" +%s%3N) - begin))
+  done | median_of
+  for run in "$blocker" "${runs[@]}"; do umpctl cancel "run/$run" >/dev/null; done
+  for run in "$blocker" "${runs[@]}"; do until_phase "$run" Cancelled; done
+}
+one_bare() { # BEGIN: a container like a sandbox
+  local id; id=$(engine_api POST /containers/create -H 'Content-Type: application/json' -d "$BARE" | jq -r .Id)
+  engine_api POST "/containers/$id/start" >/dev/null
+  echo $((${EPOCHREALTIME/[^0-9]/} / 1000 - $1)) "$id"
+}
+export -f one_bare engine_api; export ENGINE BARE
+many_bare() {
+  local image; image=$(engine_api GET '/images/json?filters=%7B%22label%22%3A%5B%22umpteenth.role%3Dprepared%22%5D%7D' | jq -r '.[0].Id')
+  BARE=$(jq -nc --arg i "$image" '{Image: $i, User: "0:0", Entrypoint: ["/usr/local/bin/ump", "init", "--ttl", "10m"], HostConfig: {NetworkMode: "none", CapDrop: ["ALL"], SecurityOpt: ["no-new-privileges"], Memory: 1073741824, MemorySwap: 1073741824, NanoCpus: 1000000000, PidsLimit: 256}}')
+  seq $many | xargs -P 3 -I{} bash -c "one_bare $((${EPOCHREALTIME/[^0-9]/} / 1000))" >"$WORK/bare"
+  cut -d' ' -f1 "$WORK/bare" | median_of
+  cut -d' ' -f2 "$WORK/bare" | while read -r id; do engine_api DELETE "/containers/$id?force=1" >/dev/null; done
+}
+[ $pairs -eq 1 ] || { pairs=5; warm=1; }   # a minute each
+compare "$many sandboxes at once, half ready" "bare engine, 3 at a time" many_runs many_bare

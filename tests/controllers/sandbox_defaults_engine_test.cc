@@ -154,6 +154,7 @@ TEST_P(SandboxDefaults, the_kernel_holds_the_agent_to_it) {
   EXPECT_NE(reach.find("Permission denied"), std::string::npos) << reach;
   EXPECT_EQ(reach.find("inet6"), std::string::npos) << "IPv6 is off: " << reach;
   EXPECT_EQ(reach.find("UMP_"), std::string::npos) << reach;
+  EXPECT_NE(argv.find("/usr/local/bin/ump init --ttl 1200s "), std::string::npos) << argv;
   EXPECT_EQ(argv.find(token_), std::string::npos) << "the token is in a command line";
   EXPECT_EQ(argv.find(kSecret), std::string::npos) << "a secret is in a command line";
 }
