@@ -37,6 +37,9 @@ std::string job_label_value(std::string_view job);
 inline constexpr char kLastApplied[] = "kubectl.kubernetes.io/last-applied-configuration";
 inline constexpr char kJobLabel[] = "umpteenth.dev/job";
 inline constexpr char kRunsFinalizer[] = "umpteenth.dev/runs";
+// Annotations of a Run: who started it, and who asked for its end.
+inline constexpr char kRequestedBy[] = "umpteenth.dev/requested-by";
+inline constexpr char kCancelledBy[] = "umpteenth.dev/cancelled-by";
 
 // Conditions (status.conditions), as in metav1.Condition.
 struct Condition {

@@ -152,11 +152,22 @@ void check_spec_unchanged(const json::Value& spec, const json::Value& before,
                     "FieldValueForbidden"});
 }
 
+// Nothing is left to be cancelled.
+void check_cancel(const json::Value& object, const json::Value& old, const std::string& phase,
+                  std::vector<Cause>& causes) {
+  const bool asked = !old.get("spec").get_bool("cancelRequested") &&
+                     object.get("spec").get_bool("cancelRequested");
+  if (!asked || !known_phase(phase) || !terminal(phase_from(phase))) return;
+  causes.push_back({"spec.cancelRequested", "Forbidden: the run has already ended: " + phase,
+                    "FieldValueForbidden"});
+}
+
 void check_run(const json::Value& object, const json::Value* old, std::vector<Cause>& causes) {
   if (!old) return;
   check_spec_unchanged(object.get("spec"), old->get("spec"), causes);
   const std::string to = object.get("status").get_string("phase");
   const std::string from = old->get("status").get_string("phase");
+  check_cancel(object, *old, from, causes);
   if (to == from || !known_phase(to) || !known_phase(from)) return;  // the schema says the rest
   if (!may_follow(phase_from(from), phase_from(to)))
     causes.push_back({"status.phase",

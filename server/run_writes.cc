@@ -75,4 +75,10 @@ http::Response run_job(Env& env, Call& call) {
   return start(env, call, request);
 }
 
+void note_canceller(const Call& call, const json::Value& old, json::Value& run) {
+  if (old.get("spec").get_bool("cancelRequested") || !run.get("spec").get_bool("cancelRequested"))
+    return;
+  run["metadata"]["annotations"].set(apis::kCancelledBy, call.who.username);
+}
+
 }  // namespace umpteenth::server

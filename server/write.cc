@@ -110,6 +110,7 @@ json::Value admit_update(Env& env, Call& call, const WriteQuery& query, const js
     throw without_values(e, given);
   }
   take_warnings(call, std::move(admitted.warnings));
+  if (call.resource().stored_as == "runs") note_canceller(call, old, admitted.object);
   return std::move(admitted.object);
 }
 

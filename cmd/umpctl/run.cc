@@ -170,17 +170,34 @@ int run(Invocation& line) {
   return ended_as(ended);
 }
 
-int cancel(Invocation& line) {
-  if (line.arguments.empty()) throw Error(Code::bad_request, "name a run: umpctl cancel run/NAME");
-  for (const std::string& word : line.arguments) {
-    const std::string name = run_name(line, word);
+// False where the run has ended already, which only the server can know for sure.
+bool request_cancel(Invocation& line, const std::string& name) {
+  try {
     line.client().patch(
         apis::run_kind(), line.ns(), name,
         json::Value::object({{"spec", json::Value::object({{"cancelRequested", true}})}}),
         {{"fieldManager", "umpctl"}});
-    std::cout << "run.umpteenth.dev/" << name << " cancel requested\n";
+    return true;
+  } catch (const Error& e) {
+    if (e.code() != Code::invalid) throw;
+    const apis::Phase phase = phase_of(line.client().get(apis::run_kind(), line.ns(), name));
+    if (!apis::terminal(phase)) throw;
+    std::cerr << "run/" << name << " has already ended: " << apis::to_string(phase) << "\n";
+    return false;
   }
-  return kOk;
+}
+
+int cancel(Invocation& line) {
+  if (line.arguments.empty()) throw Error(Code::bad_request, "name a run: umpctl cancel run/NAME");
+  int rc = kOk;
+  for (const std::string& word : line.arguments) {
+    const std::string name = run_name(line, word);
+    if (request_cancel(line, name))
+      std::cout << "run.umpteenth.dev/" << name << " cancel requested\n";
+    else
+      rc = kError;
+  }
+  return rc;
 }
 
 int retry(Invocation& line) {
@@ -288,7 +305,8 @@ void add_run_commands(std::vector<Command>& table) {
         kOutputFlag},
        run});
   table.push_back(
-      {"cancel", "run/NAME…", "Cancel runs that are queued or under way", "", {}, cancel});
+      {"cancel", "run/NAME…", "Cancel runs that are queued or under way",
+       "A run that has ended already is named, and the exit code is 1.", {}, cancel});
   table.push_back({"retry",
                    "run/NAME",
                    "Start a run's job again with the same input",

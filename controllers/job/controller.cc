@@ -152,6 +152,7 @@ void JobController::cancel_run(const store::Key& key) {
   if (!record) return;
   json::Value run = record->parse();
   run["spec"].set("cancelRequested", true);
+  run["metadata"]["annotations"].set(apis::kCancelledBy, kActor);
   runs_.committed(write_object(store_, *record, run, kActor, "cancel " + store::to_string(key)));
 }
 

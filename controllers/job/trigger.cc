@@ -71,7 +71,7 @@ json::Value TriggerService::make_run(const StartRequest& request, const json::Va
   add_all(metadata, "labels", request.labels);
   add_all(metadata, "annotations", request.annotations);
   metadata["labels"].set(apis::kJobLabel, job_label_value(request.job));
-  metadata["annotations"].set("umpteenth.dev/requested-by", request.actor);
+  metadata["annotations"].set(apis::kRequestedBy, request.actor);
   apis::WriteOptions options;
   options.field_validation = apis::FieldValidation::strict;
   options.field_manager = "umpd";

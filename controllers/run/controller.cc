@@ -116,6 +116,8 @@ void RunController::end(const store::Key& key, const End& action) {
         status.completion_time = format_time(services_.clock.now());
       });
   if (!stored) return;
+  const bool cancelled = action.phase == apis::Phase::cancelled;
+  const std::string told = cancelled ? with_canceller(action.message, record) : action.message;
   runs::RunInfo info;
   info.ns = key.ns;
   info.name = key.name;
@@ -124,8 +126,8 @@ void RunController::end(const store::Key& key, const End& action) {
   runs::LiveRun(info, services_.store, services_.clock)
       .record("run.status", json::Value::object({{"phase", apis::to_string(action.phase)},
                                                  {"reason", action.reason},
-                                                 {"message", action.message}}));
-  services_.events.warning(stored->parse(), action.reason, action.message);
+                                                 {"message", told}}));
+  services_.events.warning(stored->parse(), action.reason, told);
 }
 
 // A Run's row is gone: its driver ends, then what was kept under its uid goes too.

@@ -98,9 +98,11 @@ void Driver::finish(const Ending& ending) {
   } catch (const Error& e) {
     log::warn("spending not recorded", {{"run", key_.name}, {"error", log::clip(e.message())}});
   }
+  std::string told = ending.message;
+  if (stopped() == Stop::cancelled) told = with_canceller(told, services_.store.find(key_));
   json::Value last =
       json::Value::object({{"phase", apis::to_string(ending.phase)}, {"reason", ending.reason}});
-  if (!ending.message.empty()) last.set("message", ending.message);
+  if (!told.empty()) last.set("message", told);
   if (stopped() != Stop::removed) note("run.status", std::move(last));
   Time now = services_.clock.now();
   auto write = [&](apis::RunStatus& status) {
@@ -137,7 +139,7 @@ void Driver::finish(const Ending& ending) {
   if (good) {
     services_.events.normal(object, "Succeeded", "the run succeeded");
   } else {
-    services_.events.warning(object, std::string(apis::to_string(ending.phase)), ending.message);
+    services_.events.warning(object, std::string(apis::to_string(ending.phase)), told);
   }
 }
 

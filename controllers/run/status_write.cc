@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "apis/object.h"
 #include "base/error.h"
 #include "controllers/runtime/write.h"
 
@@ -36,6 +37,11 @@ store::RecordPtr advance(store::Store& store, RunIndex& index, const store::Key&
       if (!again || attempt == kAttempts) throw;
     }
   }
+}
+
+std::string with_canceller(const std::string& message, const store::RecordPtr& run) {
+  const std::string who = run ? apis::annotation_of(run->parse(), apis::kCancelledBy) : "";
+  return who.empty() ? message : message + " (by " + who + ")";
 }
 
 }  // namespace umpteenth::controllers::run

@@ -17,4 +17,7 @@ inline constexpr char kRunActor[] = "system:controller:run";
 store::RecordPtr advance(store::Store& store, RunIndex& index, const store::Key& key,
                          apis::Phase to, const std::function<void(apis::RunStatus&)>& change);
 
+// `Cancelled (by admin)`: the message with who asked for the run's end, where that is known.
+std::string with_canceller(const std::string& message, const store::RecordPtr& run);
+
 }  // namespace umpteenth::controllers::run

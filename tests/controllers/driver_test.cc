@@ -138,6 +138,7 @@ TEST_F(DriverTest, cancel_ends_a_running_run) {
   ground->cancel(run);
   ASSERT_TRUE(world.ends(run, Phase::cancelled)) << ground->run(run).dump_pretty();
   EXPECT_EQ(ground->status(run).message, "Cancelled");
+  EXPECT_NE(ground->timeline_text(run).find("Cancelled (by person)"), std::string::npos);
   expect_nothing_left();
 }
 
@@ -179,6 +180,10 @@ TEST_F(DriverTest, a_run_cancelled_in_the_queue_never_starts) {
   ground->cancel(second);
   ASSERT_TRUE(world.ends(second, Phase::cancelled));
   EXPECT_EQ(ground->status(second).message, "Cancelled before it started");
+  EXPECT_TRUE(world.passes([&] {
+    return ground->timeline_text(second).find("Cancelled before it started (by person)") !=
+           std::string::npos;
+  }));
   EXPECT_EQ(ground->sandboxes(), 1U);
 }
 

@@ -139,7 +139,10 @@ void Ground::patch(const std::string& kind_plural, const std::string& name,
 }
 
 void Ground::cancel(const std::string& name) {
-  patch("runs", name, [](json::Value& run) { run["spec"].set("cancelRequested", true); });
+  patch("runs", name, [](json::Value& run) {
+    run["spec"].set("cancelRequested", true);
+    run["metadata"]["annotations"].set(apis::kCancelledBy, "person");
+  });
 }
 
 void Ground::remove(const std::string& kind_plural, const std::string& name) {

@@ -158,6 +158,36 @@ TEST_F(Runs, a_cancel_is_the_one_change_of_a_spec) {
             422);
 }
 
+TEST_F(Runs, a_cancel_names_who_asked_and_comes_once) {
+  add_run("Running");
+  const std::string cancel =
+      R"({"metadata":{"annotations":{"umpteenth.dev/cancelled-by":"somebody else"}},"spec":{"cancelRequested":true}})";
+  ASSERT_EQ(patch(kNs + "/runs/r1", "merge-patch+json", cancel).status, 200);
+  const auto canceller = [&] {
+    return apis::annotation_of(ok("GET", kNs + "/runs/r1"), apis::kCancelledBy);
+  };
+  EXPECT_EQ(canceller(), "admin");
+  token = token_for(Role::member, {"default"});
+  EXPECT_EQ(
+      patch(kNs + "/runs/r1", "merge-patch+json", R"({"spec":{"cancelRequested":true}})").status,
+      200);
+  EXPECT_EQ(canceller(), "admin") << "the first counts";
+}
+
+TEST_F(Runs, a_run_that_has_ended_cannot_be_cancelled) {
+  add_run("Succeeded");
+  const std::string cancel = R"({"spec":{"cancelRequested":true}})";
+  const json::Value status =
+      refused(patch(kNs + "/runs/r1", "merge-patch+json", cancel), 422,
+              "Run.umpteenth.dev \"r1\" is invalid: spec.cancelRequested: Forbidden: the run has "
+              "already ended: Succeeded");
+  EXPECT_EQ(status.get("details").get("causes").items()[0].get_string("field"),
+            "spec.cancelRequested");
+  EXPECT_EQ(patch(kNs + "/runs/r1", "merge-patch+json", R"({"metadata":{"labels":{"a":"b"}}})").status,
+            200)
+      << "its labels may change";
+}
+
 TEST_F(Runs, history_and_objects_at_a_revision) {
   const uint64_t first = apis::revision_of(make_job("a", "one"));
   patch(kNs + "/jobs/a", "merge-patch+json", R"({"spec":{"instruction":"two"}})");
