@@ -39,6 +39,9 @@ void check_values(const json::Value& object, const json::Value& given) {
     if (m.value.as_string().size() > kMaxValue)
       refuse(object, "spec.stringData." + m.key, "Too long: may not be more than 65536 bytes",
              "FieldValueTooLong");
+    if (m.value.as_string().find('\0') != std::string::npos)
+      refuse(object, "spec.stringData." + m.key,
+             "Invalid value: must not contain U+0000: no environment variable can hold it");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <regex>
@@ -27,6 +28,24 @@ size_t characters(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
+}
+
+// The first control character other than line feed and tab, as `U+0000 at character 3`; "" where
+// there is none. Of the C1 ones, too: terminals obey them.
+std::string control_character(const std::string& text) {
+  size_t at = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if ((c & 0xC0) != 0x80) ++at;
+    const bool c1 =
+        c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if ((c >= 0x20 || c == '\n' || c == '\t') && c != 0x7F && !c1) continue;
+    char name[48];
+    std::snprintf(name, sizeof name, "U+%04X at character %zu",
+                  c1 ? static_cast<unsigned char>(text[i + 1]) : c, at);
+    return name;
+  }
+  return "";
 }
 
 std::string shown(const json::Value& value) {
@@ -66,7 +85,8 @@ bool has_type(const json::Value& value, const std::string& type) {
 
 class Validator {
  public:
-  explicit Validator(std::vector<Cause>& causes) : causes_(causes) {}
+  Validator(std::vector<Cause>& causes, bool plain_text)
+      : causes_(causes), plain_text_(plain_text) {}
 
   void check(const json::Value& schema, const json::Value& value, const std::string& path) {
     if (causes_.size() >= kMaxCauses) return;
@@ -114,6 +134,9 @@ class Validator {
     if (const json::Value* min = schema.find("minLength");
         min && characters(text) < static_cast<size_t>(min->as_int()))
       return invalid(path, value, "should be at least " + min->dump() + " chars long");
+    if (const std::string found = plain_text_ ? control_character(text) : ""; !found.empty())
+      return invalid(path, value,
+                     "must not contain control characters other than line feed and tab: " + found);
     if (const json::Value* pattern = schema.find("pattern");
         pattern &&
         (text.size() > kMaxMatched || !std::regex_search(text, compiled(pattern->as_string()))))
@@ -195,6 +218,7 @@ class Validator {
   }
 
   std::vector<Cause>& causes_;
+  const bool plain_text_;
 };
 
 }  // namespace
@@ -267,7 +291,8 @@ std::vector<std::string> prune_unknown(const json::Value& schema, json::Value& v
 
 void validate(const json::Value& schema, const json::Value& value, const std::string& path,
               std::vector<Cause>& causes) {
-  Validator(causes).check(schema, value, path);
+  // A status repeats what sandboxes and models said, as it came.
+  Validator(causes, !path.starts_with("status")).check(schema, value, path);
 }
 
 }  // namespace umpteenth::apis
