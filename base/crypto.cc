@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/openssl_error.h"
 
 namespace umpteenth::crypto {
 namespace {
@@ -21,14 +22,6 @@ namespace {
 constexpr size_t kKeyBytes = 32;
 constexpr size_t kNonceBytes = 12;
 constexpr size_t kTagBytes = 16;
-
-[[noreturn]] void fail(std::string_view attempted, Code code = Code::internal) {
-  std::array<char, 256> text{};
-  const unsigned long first = ERR_get_error();
-  ERR_clear_error();
-  if (first != 0) ERR_error_string_n(first, text.data(), text.size());
-  throw Error(code, std::string(attempted) + (first != 0 ? ": " + std::string(text.data()) : ""));
-}
 
 const unsigned char* in(std::string_view s) {
   return reinterpret_cast<const unsigned char*>(s.data());
@@ -40,7 +33,7 @@ unsigned char* into(std::string& s, size_t at = 0) {
 std::string digest(const EVP_MD* kind, std::string_view bytes) {
   std::string result(static_cast<size_t>(EVP_MD_get_size(kind)), '\0');
   if (EVP_Digest(bytes.data(), bytes.size(), into(result), nullptr, kind, nullptr) != 1)
-    fail("hash");
+    throw_openssl_error("hash");
   return result;
 }
 
@@ -56,14 +49,14 @@ int checked_size(std::string_view bytes) {
 Key x25519_private(std::string_view raw) {
   if (raw.size() != kKeyBytes) throw Error(Code::invalid, "an X25519 key must be 32 bytes long");
   Key key(EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, in(raw), raw.size()));
-  if (!key) fail("read X25519 private key");
+  if (!key) throw_openssl_error("read X25519 private key");
   return key;
 }
 
 std::string raw_of(const Key& key, decltype(&EVP_PKEY_get_raw_public_key) get) {
   std::string raw(kKeyBytes, '\0');
   size_t size = raw.size();
-  if (get(key.get(), into(raw), &size) != 1) fail("write X25519 key");
+  if (get(key.get(), into(raw), &size) != 1) throw_openssl_error("write X25519 key");
   return raw;
 }
 
@@ -122,7 +115,8 @@ constexpr auto kBase64UrlValues = values_of(kBase64Url);
 
 std::string random_bytes(size_t n) {
   std::string bytes(n, '\0');
-  if (n > INT_MAX || RAND_bytes(into(bytes), static_cast<int>(n)) != 1) fail("get random bytes");
+  if (n > INT_MAX || RAND_bytes(into(bytes), static_cast<int>(n)) != 1)
+    throw_openssl_error("get random bytes");
   return bytes;
 }
 
@@ -134,14 +128,14 @@ std::string hmac_sha256(std::string_view key, std::string_view bytes) {
   unsigned size = 0;
   if (HMAC(EVP_sha256(), key.data(), checked_size(key), in(bytes), bytes.size(), into(result),
            &size) == nullptr)
-    fail("compute HMAC");
+    throw_openssl_error("compute HMAC");
   return result;
 }
 
 std::string hkdf_sha256(std::string_view key, std::string_view salt, std::string_view info,
                         size_t n) {
   const Handle<EVP_KDF, EVP_KDF_free> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
-  if (!kdf) fail("derive key");
+  if (!kdf) throw_openssl_error("derive key");
   const Handle<EVP_KDF_CTX, EVP_KDF_CTX_free> context(EVP_KDF_CTX_new(kdf.get()));
   const auto octets = [](const char* name, std::string_view s) {
     return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(s.data()), s.size());
@@ -155,7 +149,7 @@ std::string hkdf_sha256(std::string_view key, std::string_view salt, std::string
   };
   std::string result(n, '\0');
   if (!context || EVP_KDF_derive(context.get(), into(result), n, params.data()) != 1)
-    fail("derive key");
+    throw_openssl_error("derive key");
   return result;
 }
 
@@ -178,7 +172,7 @@ std::string aes_gcm_seal(std::string_view key, std::string_view plain, std::stri
       EVP_EncryptFinal_ex(context.get(), into(sealed, kNonceBytes + plain.size()), &n) == 1 &&
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes,
                           into(sealed, kNonceBytes + plain.size())) == 1;
-  if (!ok) fail("seal");
+  if (!ok) throw_openssl_error("seal");
   return sealed;
 }
 
@@ -199,7 +193,7 @@ std::string aes_gcm_open(std::string_view key, std::string_view sealed, std::str
       EVP_DecryptUpdate(context.get(), into(plain), &n, in(body), static_cast<int>(body.size())) ==
           1 &&
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, into(tag)) == 1;
-  if (!ready) fail("open sealed data");
+  if (!ready) throw_openssl_error("open sealed data");
   if (EVP_DecryptFinal_ex(context.get(), into(plain, plain.size()), &n) != 1) {
     ERR_clear_error();
     throw Error(Code::invalid, "sealed data does not open with this key and context");
@@ -210,7 +204,7 @@ std::string aes_gcm_open(std::string_view key, std::string_view sealed, std::str
 X25519Pair x25519_generate() {
   EVP_PKEY* made = EVP_PKEY_Q_keygen(nullptr, nullptr, "X25519");
   const Key key(made);
-  if (!key) fail("make X25519 key");
+  if (!key) throw_openssl_error("make X25519 key");
   return {raw_of(key, EVP_PKEY_get_raw_private_key), raw_of(key, EVP_PKEY_get_raw_public_key)};
 }
 
@@ -230,10 +224,10 @@ std::string x25519_shared(std::string_view private_key, std::string_view peer_pu
   size_t size = shared.size();
   if (!peer || !context || EVP_PKEY_derive_init(context.get()) != 1 ||
       EVP_PKEY_derive_set_peer(context.get(), peer.get()) != 1)
-    fail("agree on an X25519 secret");
+    throw_openssl_error("agree on an X25519 secret");
   // OpenSSL refuses points of small order, which only a forged key has.
   if (EVP_PKEY_derive(context.get(), into(shared), &size) != 1)
-    fail("agree on an X25519 secret", Code::invalid);
+    throw_openssl_error("agree on an X25519 secret", Code::invalid);
   return shared;
 }
 

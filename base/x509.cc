@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/openssl_error.h"
 
 namespace umpteenth::x509 {
 namespace {
@@ -27,18 +28,10 @@ using GeneralNames = Handle<GENERAL_NAMES, GENERAL_NAMES_free>;
 
 constexpr std::chrono::minutes kClockSkew{5};
 
-[[noreturn]] void fail(std::string_view attempted, Code code = Code::internal) {
-  std::array<char, 256> text{};
-  const unsigned long first = ERR_get_error();
-  ERR_clear_error();
-  if (first != 0) ERR_error_string_n(first, text.data(), text.size());
-  throw Error(code, std::string(attempted) + (first != 0 ? ": " + std::string(text.data()) : ""));
-}
-
 Bio reader(std::string_view text) {
   if (text.size() > INT_MAX) throw Error(Code::invalid, "PEM text is too long");
   Bio bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-  if (!bio) fail("read PEM");
+  if (!bio) throw_openssl_error("read PEM");
   return bio;
 }
 
@@ -51,26 +44,26 @@ std::string written(const Bio& bio) {
 Cert parse_cert(std::string_view pem) {
   const Bio bio = reader(pem);
   Cert cert(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
-  if (!cert) fail("parse certificate", Code::invalid);
+  if (!cert) throw_openssl_error("parse certificate", Code::invalid);
   return cert;
 }
 
 Key parse_key(std::string_view pem) {
   const Bio bio = reader(pem);
   Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
-  if (!key) fail("parse private key", Code::invalid);
+  if (!key) throw_openssl_error("parse private key", Code::invalid);
   return key;
 }
 
 Key make_key() {
   Key key(EVP_EC_gen("P-256"));
-  if (!key) fail("make a P-256 key");
+  if (!key) throw_openssl_error("make a P-256 key");
   return key;
 }
 
 std::string pem_of(X509* cert) {
   const Bio bio(BIO_new(BIO_s_mem()));
-  if (!bio || PEM_write_bio_X509(bio.get(), cert) != 1) fail("write certificate");
+  if (!bio || PEM_write_bio_X509(bio.get(), cert) != 1) throw_openssl_error("write certificate");
   return written(bio);
 }
 
@@ -78,17 +71,17 @@ std::string pem_of(EVP_PKEY* key) {
   const Bio bio(BIO_new(BIO_s_mem()));
   if (!bio ||
       PEM_write_bio_PKCS8PrivateKey(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
-    fail("write private key");
+    throw_openssl_error("write private key");
   return written(bio);
 }
 
 void set_serial(X509* cert) {
   std::array<unsigned char, 16> bytes{};
-  if (RAND_bytes(bytes.data(), bytes.size()) != 1) fail("make a serial number");
+  if (RAND_bytes(bytes.data(), bytes.size()) != 1) throw_openssl_error("make a serial number");
   bytes[0] &= 0x7f;
   const Handle<BIGNUM, BN_free> number(BN_bin2bn(bytes.data(), bytes.size(), nullptr));
   if (!number || !BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(cert)))
-    fail("set serial number");
+    throw_openssl_error("set serial number");
 }
 
 void set_times(X509* cert, Time from, Time to) {
@@ -96,14 +89,14 @@ void set_times(X509* cert, Time from, Time to) {
   const std::time_t end = std::chrono::system_clock::to_time_t(to);
   if (!ASN1_TIME_set(X509_getm_notBefore(cert), begin) ||
       !ASN1_TIME_set(X509_getm_notAfter(cert), end))
-    fail("set validity");
+    throw_openssl_error("set validity");
 }
 
 void set_subject(X509* cert, const std::string& common_name) {
   const auto* text = reinterpret_cast<const unsigned char*>(common_name.c_str());
   if (X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_UTF8, text, -1, -1,
                                  0) != 1)
-    fail("set subject");
+    throw_openssl_error("set subject");
 }
 
 void add_extension(X509* cert, X509* issuer, int nid, const char* value) {
@@ -111,7 +104,8 @@ void add_extension(X509* cert, X509* issuer, int nid, const char* value) {
   X509V3_set_ctx_nodb(&context);
   X509V3_set_ctx(&context, issuer, cert, nullptr, nullptr, 0);
   const Extension extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value));
-  if (!extension || X509_add_ext(cert, extension.get(), -1) != 1) fail("add extension");
+  if (!extension || X509_add_ext(cert, extension.get(), -1) != 1)
+    throw_openssl_error("add extension");
 }
 
 std::string raw_address(const std::string& text) {
@@ -130,43 +124,44 @@ void add_name(GENERAL_NAMES* all, int type, const std::string& bytes) {
   if (!value || ASN1_STRING_set(value, bytes.data(), static_cast<int>(bytes.size())) != 1) {
     ASN1_STRING_free(value);
     GENERAL_NAME_free(name);
-    fail("make certificate name");
+    throw_openssl_error("make certificate name");
   }
   GENERAL_NAME_set0_value(name, type, value);
   if (sk_GENERAL_NAME_push(all, name) == 0) {
     GENERAL_NAME_free(name);
-    fail("add certificate name");
+    throw_openssl_error("add certificate name");
   }
 }
 
 void add_names(X509* cert, const Names& names) {
   const GeneralNames all(sk_GENERAL_NAME_new_null());
-  if (!all) fail("make certificate names");
+  if (!all) throw_openssl_error("make certificate names");
   for (const std::string& host : names.dns) add_name(all.get(), GEN_DNS, host);
   for (const std::string& ip : names.addresses) add_name(all.get(), GEN_IPADD, raw_address(ip));
   if (X509_add1_ext_i2d(cert, NID_subject_alt_name, all.get(), 0, X509V3_ADD_APPEND) != 1)
-    fail("add certificate names");
+    throw_openssl_error("add certificate names");
 }
 
 Cert begin_certificate(EVP_PKEY* key, const std::string& common_name, Time now, Duration valid) {
   Cert cert(X509_new());
-  if (!cert || X509_set_version(cert.get(), X509_VERSION_3) != 1) fail("make certificate");
+  if (!cert || X509_set_version(cert.get(), X509_VERSION_3) != 1)
+    throw_openssl_error("make certificate");
   set_serial(cert.get());
   set_times(cert.get(), now - kClockSkew, now + valid);
   set_subject(cert.get(), common_name);
-  if (X509_set_pubkey(cert.get(), key) != 1) fail("set public key");
+  if (X509_set_pubkey(cert.get(), key) != 1) throw_openssl_error("set public key");
   return cert;
 }
 
 void sign(X509* cert, X509* issuer, EVP_PKEY* key) {
   if (X509_set_issuer_name(cert, X509_get_subject_name(issuer)) != 1 ||
       X509_sign(cert, key, EVP_sha256()) == 0)
-    fail("sign certificate");
+    throw_openssl_error("sign certificate");
 }
 
 Time time_of(const ASN1_TIME* at) {
   std::tm parts{};
-  if (!at || ASN1_TIME_to_tm(at, &parts) != 1) fail("read validity", Code::invalid);
+  if (!at || ASN1_TIME_to_tm(at, &parts) != 1) throw_openssl_error("read validity", Code::invalid);
   return std::chrono::time_point_cast<Duration>(
       std::chrono::system_clock::from_time_t(timegm(&parts)));
 }

@@ -7,9 +7,9 @@
 #include "apis/kind.h"
 #include "base/crypto.h"
 #include "base/error.h"
+#include "store/indexed_store.h"
 #include "store/open.h"
 #include "store/staging.h"
-#include "store/watch_hub.h"
 
 namespace umpteenth::store {
 namespace {
@@ -21,21 +21,11 @@ bool kept_in_database(const Key& key) {
   return kind && kind->storage == apis::Storage::database;
 }
 
-class MemoryStore : public Store {
+class MemoryStore : public IndexedStore {
  public:
-  MemoryStore() : hub_(kWatchHistory) {}
-
-  RecordPtr find(const Key& key) const override { return index_.find(key); }
-  Page list(const Query& query) const override { return index_.list(query); }
-  uint64_t revision() const override { return index_.revision(); }
+  MemoryStore() : IndexedStore(kWatchHistory) {}
 
   std::vector<RecordPtr> commit(const Commit& commit) override;
-
-  std::unique_ptr<Subscription> watch(std::string kind, uint64_t from,
-                                      std::function<void(const Event&)> sink) override {
-    return hub_.watch(std::move(kind), from, index_.revision(), std::move(sink));
-  }
-  uint64_t oldest_watchable() const override { return hub_.oldest(); }
 
   std::vector<Revision> history(const Key& key, size_t limit) const override;
   json::Value object_at(const Key& key, std::string_view revision_or_commit) const override;
@@ -72,8 +62,6 @@ class MemoryStore : public Store {
 
   void remember(const Staged& staged, const Commit& commit, Time now);
 
-  Index index_;
-  WatchHub hub_;
   std::mutex writer_;
   mutable std::mutex rows_mutex_;
   std::map<Key, std::vector<Version>> history_;
@@ -145,7 +133,7 @@ json::Value MemoryStore::object_at(const Key& key, std::string_view which) const
           (which.size() >= 7 && v.line.commit.starts_with(which)))
         if (!v.object.is_null()) return v.object;
   throw Error(Code::not_found,
-              to_string(key) + " has no revision " + std::string(which) + " in its history");
+              to_string(key) + " has no revision " + json::quote(which) + " in its history");
 }
 
 uint64_t MemoryStore::timeline_append(std::string_view owner,

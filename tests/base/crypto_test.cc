@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "tests/support/code_of.h"
 
 namespace umpteenth::crypto {
 namespace {
@@ -16,15 +17,7 @@ std::string unhex(std::string_view text) {
   return bytes;
 }
 
-template <typename F>
-Code code_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return Code::not_implemented;
-}
+using support::code_of;
 
 TEST(Crypto, hashes_match_fips_180) {
   EXPECT_EQ(hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/http/listener.h"
 #include "base/http/server.h"
+#include "tests/support/code_of.h"
 #include "tests/support/raw_peer.h"
 
 namespace umpteenth::http {
@@ -72,15 +73,7 @@ std::string hear(int socket, std::string_view marker = "\r\n\r\n") {
   return all;
 }
 
-template <typename F>
-Code code_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return Code::not_implemented;
-}
+using support::code_of;
 
 class HttpClient : public testing::Test {
  protected:
