@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "store/blobs.h"
 #include "store/codec.h"
+#include "store/hooks.h"
+#include "store/indexed_store.h"
 #include "store/keeper.h"
 #include "store/layout.h"
 #include "store/open.h"
@@ -30,20 +32,11 @@ bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-class GitStore : public Store {
+class GitStore : public IndexedStore {
  public:
   explicit GitStore(const Options& options);
 
-  RecordPtr find(const Key& key) const override { return index_.find(key); }
-  Page list(const Query& query) const override { return index_.list(query); }
-  uint64_t revision() const override { return index_.revision(); }
   std::vector<RecordPtr> commit(const Commit& commit) override;
-
-  std::unique_ptr<Subscription> watch(std::string kind, uint64_t from,
-                                      std::function<void(const Event&)> sink) override {
-    return hub_.watch(std::move(kind), from, index_.revision(), std::move(sink));
-  }
-  uint64_t oldest_watchable() const override { return hub_.oldest(); }
 
   std::vector<Revision> history(const Key& key, size_t limit) const override;
   json::Value object_at(const Key& key, std::string_view revision_or_commit) const override;
@@ -78,8 +71,6 @@ class GitStore : public Store {
   const Options options_;
   const fs::path repository_;
   Fd instance_;
-  Index index_;
-  WatchHub hub_;
   mutable Database database_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<Writer> writer_;
@@ -103,10 +94,10 @@ Fd take_instance(const fs::path& data_dir) {
 }
 
 GitStore::GitStore(const Options& options)
-    : options_(options),
+    : IndexedStore(options.watch_history),
+      options_(options),
       repository_(options.data_dir / "store.git"),
       instance_(take_instance(options.data_dir)),
-      hub_(options.watch_history),
       database_(options.data_dir / "umpd.db") {
   Recovered recovered = start();
   std::vector<Index::Update> updates;
@@ -131,6 +122,7 @@ GitStore::GitStore(const Options& options)
 
 Recovered GitStore::start() {
   ensure_repository(repository_);
+  ensure_hooks(repository_);
   journal_ = std::make_unique<Journal>(repository_ / "umpd");
   Recovered recovered = recover(repository_, database_, *journal_);
   // Without the rows of a lost umpd.db, revisions may have been given that git does not know.
