@@ -1,7 +1,11 @@
 #include "apis/job_rules.h"
 
+#include <algorithm>
+
 #include "apis/cron.h"
 #include "apis/formats.h"
+#include "apis/schema.h"
+#include "base/log.h"
 
 namespace umpteenth::apis {
 namespace {
@@ -57,6 +61,38 @@ void check_job(const json::Value& object, const json::Value*, std::vector<Cause>
     causes.push_back({"spec.repository.branch.name",
                       "Required value: policy Named needs the branch's name",
                       "FieldValueRequired"});
+}
+
+std::vector<Cause> missing_inputs(const JobSpec& spec, const json::Value& input) {
+  std::vector<Cause> causes;
+  for (const JobSpec::Input& declared : spec.inputs)
+    if (declared.required && input.get(declared.name).is_null())
+      causes.push_back({join_path("spec.input", declared.name),
+                        "Required value: the job declares it as required", "FieldValueRequired"});
+  return causes;
+}
+
+std::vector<Cause> undeclared_inputs(const JobSpec& spec, const json::Value& input) {
+  constexpr size_t kMaxShown = 100;
+  if (spec.inputs.empty() || input.is_null()) return {};
+  std::string names;
+  for (const JobSpec::Input& i : spec.inputs) names += (names.empty() ? "" : ", ") + i.name;
+  if (!input.is_object())
+    return {{"spec.input",
+             std::string("Invalid value: \"") + input.type_name() +
+                 "\": must be an object, for the job declares inputs: " + names,
+             "FieldValueTypeInvalid"}};
+  std::vector<Cause> causes;
+  for (const json::Member& m : input.members()) {
+    const bool declared =
+        std::ranges::any_of(spec.inputs, [&](const auto& i) { return i.name == m.key; });
+    if (declared) continue;
+    causes.push_back({join_path("spec.input", m.key),
+                      "Invalid value: " + log::clip(m.value.dump(), kMaxShown) +
+                          ": the job does not declare it, its inputs are: " + names,
+                      "FieldValueInvalid"});
+  }
+  return causes;
 }
 
 }  // namespace umpteenth::apis

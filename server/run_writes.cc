@@ -1,5 +1,6 @@
 #include "server/run_writes.h"
 
+#include "apis/job_rules.h"
 #include "apis/object.h"
 #include "apis/run.h"
 
@@ -12,7 +13,29 @@ Trigger& trigger_of(Env& env) {
       .retry_after(1);
 }
 
-http::Response start(Env& env, Call& call, const Trigger::Request& request) {
+// An input that the job does not declare is to a run what an unknown field is to an object:
+// refused, warned about or let through, as the client asks.
+void check_inputs(const Env& env, Call& call, const WriteQuery& query,
+                  const Trigger::Request& request) {
+  if (query.options.field_validation == apis::FieldValidation::ignore) return;
+  const auto job = env.store.find({"jobs", request.ns, request.job});
+  if (!job) return;  // the trigger says so
+  auto causes =
+      apis::undeclared_inputs(apis::job_spec_from(job->parse().get("spec")), request.input);
+  std::string list;
+  for (const Cause& c : causes) {
+    const std::string text = c.field + ": " + c.message;
+    if (query.options.field_validation == apis::FieldValidation::warn)
+      call.warnings.push_back(text);
+    list += (list.empty() ? "" : ", ") + text;
+  }
+  if (!causes.empty() && query.options.field_validation == apis::FieldValidation::strict)
+    throw Error(Code::invalid, list, std::move(causes));
+}
+
+http::Response start(Env& env, Call& call, const WriteQuery& query,
+                     const Trigger::Request& request) {
+  check_inputs(env, call, query, request);
   return answer_object(call, 201, trigger_of(env).start(request));
 }
 
@@ -45,7 +68,7 @@ http::Response create_run(Env& env, Call& call, const WriteQuery& query, const j
   request.labels = meta.get("labels");
   request.annotations = meta.get("annotations");
   request.dry_run = query.dry_run;
-  return start(env, call, request);
+  return start(env, call, query, request);
 }
 
 http::Response run_job(Env& env, Call& call) {
@@ -72,7 +95,7 @@ http::Response run_job(Env& env, Call& call) {
   request.input = body.get("input");
   request.instructions = body.get_string("instructions");
   request.dry_run = query.dry_run;
-  return start(env, call, request);
+  return start(env, call, query, request);
 }
 
 void note_canceller(const Call& call, const json::Value& old, json::Value& run) {

@@ -145,7 +145,8 @@ int run(Invocation& line) {
   if (line.given("instructions")) body.set("instructions", line.get("instructions"));
   const std::string path = "/apis/" + std::string(apis::kGroupVersion) + "/namespaces/" +
                            line.ns() + "/jobs/" + job + "/run";
-  const json::Value made = json::parse(line.client().send("POST", path, {}, body.dump()).body);
+  const client::Params strict{{"fieldValidation", "Strict"}};  // undeclared inputs are refused
+  const json::Value made = json::parse(line.client().send("POST", path, strict, body.dump()).body);
   const std::string name = apis::name_of(made);
   const Output output = parse_output(line.get("output"));
   if (!line.on("follow") && !line.on("wait")) {
@@ -304,9 +305,12 @@ void add_run_commands(std::vector<Command>& table) {
         {"wait", 0, "", "wait until the run has ended"},
         kOutputFlag},
        run});
-  table.push_back(
-      {"cancel", "run/NAME…", "Cancel runs that are queued or under way",
-       "A run that has ended already is named, and the exit code is 1.", {}, cancel});
+  table.push_back({"cancel",
+                   "run/NAME…",
+                   "Cancel runs that are queued or under way",
+                   "A run that has ended already is named, and the exit code is 1.",
+                   {},
+                   cancel});
   table.push_back({"retry",
                    "run/NAME",
                    "Start a run's job again with the same input",

@@ -12,8 +12,10 @@ class Runs : public ApiTest {
            more + "}}";
   }
   std::string add_run(const std::string& phase) {
-    json::Value run =
-        apis::make_object(apis::run_kind(), "default", "r1", json::Value::object({{"job", "a"}}));
+    apis::RunSpec spec;
+    spec.job = "a";
+    spec.trigger = "API";
+    json::Value run = apis::make_object(apis::run_kind(), "default", "r1", apis::to_json(spec));
     run["metadata"].set("uid", "uid-r1");
     run.set("status", json::Value::object({{"phase", phase}}));
     const std::string digest = store->blob_put("uid-r1", "contents");
@@ -72,6 +74,33 @@ TEST_F(Runs, run_of_a_job_takes_input_and_instructions) {
   refused(send("POST", kNs + "/jobs/a/run", R"({"inputs":1})"), 400,
           "unknown field \"inputs\": the body has input, instructions and trigger");
   EXPECT_EQ(send("POST", kNs + "/jobs/a/run", R"({"trigger":"Schedule"})").status, 422);
+}
+
+TEST_F(Runs, an_input_that_the_job_does_not_declare_is_treated_as_an_unknown_field) {
+  ok("POST", kNs + "/jobs",
+     R"({"apiVersion":"umpteenth.dev/v1alpha1","kind":"Job","metadata":{"name":"a"},"spec":{"instruction":"x","inputs":[{"name":"since"},{"name":"n"}]}})",
+     201);
+  const std::string path = kNs + "/jobs/a/run", typo = R"({"input":{"n":1,"sicne":"monday"}})";
+  const std::string rule =
+      "spec.input.sicne: Invalid value: \"monday\": the job does not declare it, its inputs are: "
+      "since, n";
+  const json::Value status =
+      refused(send("POST", path + "?fieldValidation=Strict", typo), 422, rule);
+  EXPECT_EQ(status.get("details").get("causes").items()[0].get_string("field"), "spec.input.sicne");
+  EXPECT_FALSE(exists("runs", "a-1"));
+  EXPECT_EQ(send("POST", kNs + "/runs?fieldValidation=Strict", a_run()).status, 201)
+      << "a declared one";
+  EXPECT_EQ(send("POST", path + "?fieldValidation=Strict", R"({"input":"text"})").status, 422);
+  const http::Response warned = send("POST", path + "?dryRun=All", typo);
+  EXPECT_EQ(warned.status, 201) << warned.body;
+  EXPECT_EQ(warned.headers.get("Warning"), "299 - " + json::quote(rule));
+  const http::Response ignored = send("POST", path + "?dryRun=All&fieldValidation=Ignore", typo);
+  EXPECT_EQ(ignored.status, 201);
+  EXPECT_FALSE(ignored.headers.has("Warning"));
+  make_job("b");
+  EXPECT_EQ(send("POST", kNs + "/jobs/b/run?fieldValidation=Strict", R"({"input":[1]})").status,
+            201)
+      << "a job without inputs takes anything";
 }
 
 TEST_F(Runs, without_controllers_starting_is_unavailable) {
@@ -183,8 +212,9 @@ TEST_F(Runs, a_run_that_has_ended_cannot_be_cancelled) {
               "already ended: Succeeded");
   EXPECT_EQ(status.get("details").get("causes").items()[0].get_string("field"),
             "spec.cancelRequested");
-  EXPECT_EQ(patch(kNs + "/runs/r1", "merge-patch+json", R"({"metadata":{"labels":{"a":"b"}}})").status,
-            200)
+  EXPECT_EQ(
+      patch(kNs + "/runs/r1", "merge-patch+json", R"({"metadata":{"labels":{"a":"b"}}})").status,
+      200)
       << "its labels may change";
 }
 
