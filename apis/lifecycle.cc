@@ -230,6 +230,7 @@ Admitted prepare_create(const Kind& kind, json::Value object, const WriteOptions
   if (!options.managed_fields_made && !options.field_manager.empty())
     record_update(kind, object, {options.field_manager, "Update", ""}, owned_fields(kind, object),
                   options.now);
+  for (const std::string& finalizer : options.finalizers) add_finalizer(object, finalizer);
   arrange(kind, object);
   out.object = std::move(object);
   return out;
@@ -247,6 +248,8 @@ Admitted prepare_update(const Kind& kind, const json::Value& old, json::Value ob
     own_metadata(object, old);
     own_status(kind, object, &old);
     cleared = take_managed_fields(object, old);
+    if (!deleting(old))
+      for (const std::string& finalizer : options.finalizers) add_finalizer(object, finalizer);
     check_metadata(kind, object, causes);
     check_metadata_update(object, old, causes);
     if (kind.check) kind.check(object, &old, causes);

@@ -19,6 +19,9 @@ struct WriteOptions {
   Time now;
   bool managed_fields_made = false;       // by apply(): taken as they are
   std::function<std::string()> make_uid;  // null: a random UUID
+  // Of controllers that are at work here: the object has them from its creation until it is being
+  // deleted, so that no controller has to write to what a person declared.
+  std::vector<std::string> finalizers;
 };
 
 struct Admitted {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "agent/agent.h"
 #include "apis/seal.h"
@@ -25,6 +27,10 @@ struct Options {
   Engines::Make make_engine;   // see sandbox_engine/docker_parts.h
   std::function<agent::Result(const agent::Params&)> run_agent = agent::run_agent;
 };
+
+// By plural: the finalizers that objects have from their creation on, because a controller here
+// takes them away.
+std::map<std::string, std::vector<std::string>, std::less<>> finalizers();
 
 class Controllers {
  public:

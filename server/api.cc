@@ -12,6 +12,7 @@
 #include "server/read.h"
 #include "server/remove.h"
 #include "server/reviews.h"
+#include "server/rollback.h"
 #include "server/run_reads.h"
 #include "server/run_writes.h"
 #include "server/sealing_key.h"
@@ -63,6 +64,7 @@ struct Subroute {
 constexpr Subroute kSubroutes[] = {
     {"", "history", "GET", "get", false, object_history},
     {"", "plan", "GET", "get", false, object_plan},
+    {"", "rollback", "POST", "update", false, roll_back},
     {"jobs", "run", "POST", "create", false, run_job},
     {"runs", "timeline", "GET", "get", false, run_timeline},
     {"runs", "log", "GET", "get", false, run_log},
@@ -140,8 +142,8 @@ struct Api::Impl {
   explicit Impl(ServerDeps d)
       : deps(std::move(d)),
         collector(deps.store, deps.clock),
-        env{deps.store, deps.sealer, deps.clock,   deps.tokens,
-            periodic,   collector,   deps.trigger, deps.plans} {
+        env{deps.store, deps.sealer,  deps.clock, deps.tokens,    periodic,
+            collector,  deps.trigger, deps.plans, deps.finalizers} {
     collector.start();
   }
 

@@ -30,6 +30,7 @@ struct ServerDeps {
   std::function<std::string()> more_metrics;
   // Connections to a local address that sandboxes can reach are closed at once.
   std::function<bool(const http::Endpoint& local)> sandbox_facing;
+  Finalizers finalizers = {};
 };
 
 class Api {

@@ -61,8 +61,10 @@ const Rule* find_rule(std::string_view group, std::string_view resource) {
   return nullptr;
 }
 
-// Reading a subresource that has no row of its own (status, history, plan) is reading the object.
-bool reads_as_object(std::string_view subresource) {
+// Reading a subresource that has no row of its own (status, history, plan) is reading the object,
+// and rolling it back is updating it.
+bool as_object(bool reads, std::string_view subresource) {
+  if (!reads) return subresource == "rollback";
   return subresource == "status" || subresource == "history" || subresource == "plan";
 }
 
@@ -127,7 +129,7 @@ Role Identity::best_role() const {
 Role needed_role(const Attributes& what) {
   const bool reads = is_one_of(what.verb, kReadVerbs);
   std::string resource = what.resource;
-  if (!what.subresource.empty() && !(reads && reads_as_object(what.subresource)))
+  if (!what.subresource.empty() && !as_object(reads, what.subresource))
     resource += "/" + what.subresource;
   const Rule* rule = find_rule(what.group, resource);
   if (!rule) return kInstance;

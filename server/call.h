@@ -30,6 +30,7 @@ struct Env {
   Collector& collector;
   Trigger* trigger = nullptr;
   PlanPreview* plans = nullptr;
+  Finalizers finalizers;
 };
 
 struct Call {

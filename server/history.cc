@@ -34,12 +34,16 @@ size_t read_limit(std::string_view text) {
 
 }  // namespace
 
-http::Response object_history(Env& env, Call& call) {
+void require_history(const Call& call) {
   const Resource& r = call.resource();
   if (r.kind->storage != apis::Storage::git || r.is_view())
-    throw Error(Code::bad_request, r.qualified() +
-                                       " have no history: they are kept in the "
-                                       "database");
+    throw Error(Code::bad_request,
+                r.qualified() + " have no history: they are kept in the database");
+}
+
+http::Response object_history(Env& env, Call& call) {
+  require_history(call);
+  const Resource& r = call.resource();
   const auto lines = env.store.history(call.key(), read_limit(call.http.param("limit")));
   if (lines.empty()) throw not_found(r, call.target.name);
   json::Value items = json::Value::array();

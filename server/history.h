@@ -5,6 +5,9 @@
 
 namespace umpteenth::server {
 
+// Error(bad_request) for kinds that are not kept in git.
+void require_history(const Call& call);
+
 // GET …/KIND/NAME/history[?limit=N]: {"items": [{revision, commit, time, actor, verb, message}]},
 // newest first; also of an object that was deleted. GET …/KIND/NAME?revision=REV is in read.h.
 http::Response object_history(Env& env, Call& call);

@@ -1,8 +1,10 @@
 // What the server needs of the running system, declared here and wired in cmd/umpd.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/http/message.h"
 #include "base/json.h"
@@ -25,6 +27,10 @@ class Trigger {
   // The Run object that was created. Error(not_found), Error(invalid), Error(already_exists).
   virtual json::Value start(const Request& request) = 0;
 };
+
+// By plural: finalizers of controllers that run beside the server. Empty where none would remove
+// them.
+using Finalizers = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 // What the controllers would do now, from the same pure plans.
 class PlanPreview {

@@ -5,6 +5,7 @@
 
 #include "apis/object.h"
 #include "base/crypto.h"
+#include "server/history.h"
 
 namespace umpteenth::server {
 namespace {
@@ -221,13 +222,10 @@ store::RecordPtr find_record(Env& env, const Call& call) {
 }
 
 http::Response get_object(Env& env, Call& call) {
-  const std::string_view revision = call.http.param("revision");
-  if (!revision.empty() && call.resource().kind->storage == apis::Storage::git &&
-      !call.resource().is_view())
+  if (const std::string_view revision = call.http.param("revision"); !revision.empty()) {
+    require_history(call);
     return answer_object(call, 200, env.store.object_at(call.key(), revision));
-  if (!revision.empty())
-    throw Error(Code::bad_request,
-                call.resource().qualified() + " have no history: they are kept in the database");
+  }
   refuse_future(parse_revision(call.http.param("resourceVersion")), env.store.revision());
   return answer_record(call, 200, *find_record(env, call));
 }

@@ -1,7 +1,5 @@
 #include "server/write.h"
 
-#include <functional>
-
 #include "apis/apply.h"
 #include "apis/object.h"
 #include "apis/patch.h"
@@ -17,8 +15,6 @@ namespace {
 constexpr int kMostTries = 8;  // of a patch that others' writes overtook
 constexpr size_t kMaxBody = 3U << 20;
 
-using Mutate = std::function<json::Value(const json::Value& old)>;
-
 bool writes_status(const Call& call) { return call.target.subresource == "status"; }
 
 std::string message_of(std::string_view verb, const store::Key& key) {
@@ -29,13 +25,21 @@ void take_warnings(Call& call, std::vector<std::string> warnings) {
   call.warnings.insert(call.warnings.end(), warnings.begin(), warnings.end());
 }
 
+apis::WriteOptions options_for(const Env& env, const Call& call, const WriteQuery& query) {
+  apis::WriteOptions options = query.options;
+  const auto found = env.finalizers.find(call.resource().kind->plural);
+  if (found != env.finalizers.end()) options.finalizers = found->second;
+  return options;
+}
+
 // A create's document, validated, sealed and with its first owner.
 json::Value admit_create(Env& env, Call& call, const WriteQuery& query, json::Value object) {
   const json::Value given = object;
   seal_values(env, call, object, nullptr);
   apis::Admitted admitted;
   try {
-    admitted = apis::prepare_create(*call.resource().kind, std::move(object), query.options);
+    admitted = apis::prepare_create(*call.resource().kind, std::move(object),
+                                    options_for(env, call, query));
   } catch (const Error& e) {
     throw without_values(e, given);
   }
@@ -48,7 +52,8 @@ struct Created {
   json::Value object;       // of a dry run
 };
 
-Created commit_create(Env& env, Call& call, const WriteQuery& query, const json::Value& object) {
+Created commit_create(Env& env, Call& call, const WriteQuery& query, const json::Value& object,
+                      const std::string& message = "") {
   const bool generated = apis::name_of(object).empty();
   for (int attempt = 1;; ++attempt) {
     json::Value admitted = admit_create(env, call, query, object);
@@ -62,19 +67,14 @@ Created commit_create(Env& env, Call& call, const WriteQuery& query, const json:
     if (query.dry_run) return {nullptr, std::move(admitted)};
     try {
       return {env.store.commit_one({store::Verb::create, key, std::move(admitted), {}},
-                                   call.who.username, message_of("create", key)),
+                                   call.who.username,
+                                   message.empty() ? message_of("create", key) : message),
               {}};
     } catch (const Error& e) {
       if (e.code() != Code::already_exists) throw;
       if (last) throw already_exists(call.resource(), key.name);
     }
   }
-}
-
-http::Response create(Env& env, Call& call, const WriteQuery& query, const json::Value& object) {
-  const Created made = commit_create(env, call, query, object);
-  return made.record ? answer_record(call, 201, *made.record)
-                     : answer_object(call, 201, made.object);
 }
 
 // A Namespace is made as the Workspace that it is a view of.
@@ -104,7 +104,7 @@ json::Value admit_update(Env& env, Call& call, const WriteQuery& query, const js
       admitted = apis::prepare_status_update(kind, old, std::move(desired), query.options);
     } else {
       seal_values(env, call, desired, &old);
-      admitted = apis::prepare_update(kind, old, std::move(desired), query.options);
+      admitted = apis::prepare_update(kind, old, std::move(desired), options_for(env, call, query));
     }
   } catch (const Error& e) {
     throw without_values(e, given);
@@ -119,8 +119,17 @@ store::Change change_of(const store::Key& key, const json::Value& object, uint64
   return {store::Verb::update, key, object, revision};
 }
 
-// Reads, mutates, commits; again where another write came between and the client named no revision.
-http::Response update(Env& env, Call& call, const WriteQuery& query, const Mutate& mutate) {
+}  // namespace
+
+http::Response create(Env& env, Call& call, const WriteQuery& query, const json::Value& object,
+                      const std::string& message) {
+  const Created made = commit_create(env, call, query, object, message);
+  return made.record ? answer_record(call, 201, *made.record)
+                     : answer_object(call, 201, made.object);
+}
+
+http::Response update(Env& env, Call& call, const WriteQuery& query, const Mutate& mutate,
+                      const std::string& message) {
   const store::Key key = call.key();
   for (int attempt = 1;; ++attempt) {
     const auto record = env.store.find(key);
@@ -133,9 +142,10 @@ http::Response update(Env& env, Call& call, const WriteQuery& query, const Mutat
       return answer_object(call, 200, now);
     }
     try {
-      const auto stored = env.store.commit_one(
-          change_of(key, now, record->revision), call.who.username,
-          message_of(writes_status(call) ? "update status of" : "update", key));
+      const char* verb = writes_status(call) ? "update status of" : "update";
+      const auto stored =
+          env.store.commit_one(change_of(key, now, record->revision), call.who.username,
+                               message.empty() ? message_of(verb, key) : message);
       return answer_record(call, 200, *stored);
     } catch (const Error& e) {
       if (e.code() == Code::not_found) throw not_found(call.resource(), key.name);
@@ -144,6 +154,8 @@ http::Response update(Env& env, Call& call, const WriteQuery& query, const Mutat
     }
   }
 }
+
+namespace {
 
 json::Value patch_body(const Call& call, BodyType type) {
   if (type == BodyType::apply_patch) return apis::parse_yaml_one(call.http.body, kMaxBody);

@@ -174,7 +174,7 @@ Writer::Admission Writer::admit_one(const FileEdit& edit, ObjectReader& reader) 
     text = reader.get(*edit.blob, "file");
     const json::Value file = parse_file(edit.key, text);
     json::Value object =
-        parts_.options.admit_edit ? parts_.options.admit_edit(edit.key, file) : file;
+        parts_.options.admit_edit ? parts_.options.admit_edit(edit.key, file, record) : file;
     if (record && object.get("status").is_null())
       object.set("status", record->parse().get("status"));
     if (invalid_.contains(edit.key)) object = with_declared(std::move(object), true, "");

@@ -12,9 +12,10 @@ namespace umpteenth::store {
 struct Options {
   std::filesystem::path data_dir;  // store.git, umpd.db, blobs/ below it
   std::string instance_id;
-  // Called with each object that a plain-git edit brought in, on the store's thread; what it throws
-  // marks the object Declared=False, InvalidFile and keeps the last valid version in force.
-  std::function<json::Value(const Key& key, json::Value object)> admit_edit;
+  // Called with each object that a plain-git edit brought in, and with what is in force (null: it
+  // is new), on the store's thread; what it throws marks the object Declared=False, InvalidFile and
+  // keeps the last valid version in force.
+  std::function<json::Value(const Key& key, json::Value object, const RecordPtr& live)> admit_edit;
   size_t watch_history = 20'000;  // events kept for watches that resume
 };
 

@@ -52,7 +52,8 @@ int replace(Invocation& line) {
             std::to_string(apis::revision_of(line.client().get(*m.kind, m.ns, m.name))));
       line.client().send("PUT", client::Client::path_of(*m.kind, m.ns, m.name),
                          write_params(line, "umpctl-replace"), m.object.dump());
-      std::cout << object_name(*m.kind, m.name) << " replaced\n";
+      std::cout << object_name(*m.kind, m.name) << " replaced"
+                << (is_dry_run(line) ? " (server dry run)" : "") << "\n";
     } catch (const Error& e) {
       std::cerr << failure_text(m, e);
       rc = kError;
@@ -66,8 +67,9 @@ void merge(Invocation& line, const Target& t, const json::Value& patch, const st
   client::Params params = write_params(line, "umpctl");
   const json::Value now = line.client().patch(*t.kind, t.ns, t.name, patch, params);
   std::cout << object_name(*t.kind, t.name) << " " << done
-            << (apis::revision_of(now) == before && line.get("dry-run") != "server" ? " (no change)"
-                                                                                    : "")
+            << (is_dry_run(line)                   ? " (server dry run)"
+                : apis::revision_of(now) == before ? " (no change)"
+                                                   : "")
             << "\n";
 }
 
@@ -84,7 +86,8 @@ int patch(Invocation& line) {
   }
   line.client().send("PATCH", client::Client::path_of(*t.kind, t.ns, t.name),
                      write_params(line, "umpctl"), body.dump(), "application/json-patch+json");
-  std::cout << object_name(*t.kind, t.name) << " patched\n";
+  std::cout << object_name(*t.kind, t.name) << " patched"
+            << (is_dry_run(line) ? " (server dry run)" : "") << "\n";
   return kOk;
 }
 

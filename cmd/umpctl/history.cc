@@ -10,9 +10,14 @@
 namespace umpteenth::umpctl {
 namespace {
 
-json::Value object_at(Invocation& line, const Target& t, const std::string& revision) {
-  const std::string path = client::Client::path_of(*t.kind, t.ns, t.name);
-  return json::parse(line.client().send("GET", path, {{"revision", revision}}).body);
+// 0 where it does not exist.
+uint64_t revision_now(Invocation& line, const Target& t) {
+  try {
+    return apis::revision_of(line.client().get(*t.kind, t.ns, t.name));
+  } catch (const Error& e) {
+    if (e.code() != Code::not_found) throw;
+    return 0;
+  }
 }
 
 int history(Invocation& line) {
@@ -43,23 +48,18 @@ int rollback(Invocation& line) {
   const Target t = one_target(line);
   if (!line.given("to"))
     throw Error(Code::bad_request, "--to REVISION is missing; umpctl history lists the revisions");
-  const json::Value then = object_at(line, t, line.get("to"));
-  json::Value now = line.client().get(*t.kind, t.ns, t.name);
-  now.set("spec", then.get("spec"));
-  for (const char* key : {"labels", "annotations"}) {
-    now["metadata"].erase(key);
-    if (const json::Value* old = then.get("metadata").find(key)) now["metadata"].set(key, *old);
-  }
-  const uint64_t before = apis::revision_of(now);
-  const json::Value made =
-      json::parse(line.client()
-                      .send("PUT", client::Client::path_of(*t.kind, t.ns, t.name),
-                            write_params(line, "umpctl-rollback"), now.dump())
-                      .body);
+  const uint64_t before = revision_now(line, t);
+  client::Params params = write_params(line, "umpctl-rollback");
+  params.emplace_back("to", line.get("to"));
+  const std::string path = client::Client::path_of(*t.kind, t.ns, t.name, "rollback");
+  const json::Value made = json::parse(line.client().send("POST", path, params).body);
+  const bool dry = is_dry_run(line);
+  const bool unchanged = before != 0 && !dry && apis::revision_of(made) == before;
   std::cout << object_name(*t.kind, t.name)
-            << (apis::revision_of(made) == before ? " unchanged"
-                                                  : " rolled back to " + line.get("to"))
-            << "\n";
+            << (unchanged     ? " unchanged"
+                : before == 0 ? " restored as it was at " + line.get("to")
+                              : " rolled back to " + line.get("to"))
+            << (dry ? " (server dry run)" : "") << "\n";
   return kOk;
 }
 
@@ -77,7 +77,7 @@ void add_history_commands(std::vector<Command>& table) {
        "TYPE NAME --to REVISION",
        "Declare an object again as it was",
        "umpctl rollback job hello --to 42\n\nREVISION is a number or a commit of umpctl "
-       "history. It is a new change: nothing is lost.",
+       "history. It is a new change: nothing is lost. What was deleted is created again.",
        {{"to", 0, "REVISION", "the revision or commit"}, kDryRunFlag},
        rollback});
 }

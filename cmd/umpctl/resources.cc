@@ -214,6 +214,10 @@ std::string failure_text(const Manifest& m, const Error& error) {
   return "error: " + m.source + ": " + object_name(*m.kind, m.name) + ": " + error.message() + "\n";
 }
 
+bool is_dry_run(Invocation& line) {
+  return line.get("dry-run") == "server" || line.get("dry-run") == "client";
+}
+
 client::Params write_params(Invocation& line, const std::string& manager) {
   client::Params params{
       {"fieldManager", line.given("field-manager") ? line.get("field-manager") : manager},
@@ -231,9 +235,9 @@ client::Params write_params(Invocation& line, const std::string& manager) {
                   "--validate is \"" + mode + "\", it must be strict, warn or ignore");
   }
   const std::string dry = line.get("dry-run");
-  if (dry == "server")
+  if (is_dry_run(line))
     params.emplace_back("dryRun", "All");
-  else if (dry != "none" && dry != "client" && !dry.empty())
+  else if (dry != "none" && !dry.empty())
     throw Error(Code::bad_request,
                 "--dry-run is \"" + dry + "\", it must be none, client or server");
   return params;

@@ -48,7 +48,8 @@ std::string failure_text(const Manifest& m, const Error& error);
 extern const Flag kFileFlag, kRecursiveFlag, kSelectorFlag, kFieldSelectorFlag, kAllNamespacesFlag,
     kOutputFlag, kDryRunFlag;
 
-// The manager's name that a command writes as, and what --dry-run means.
+// As whom a command writes, how unknown fields are taken, and what --dry-run means.
 client::Params write_params(Invocation& line, const std::string& manager);
+bool is_dry_run(Invocation& line);  // of either mode: what is sent is tried out on the server
 
 }  // namespace umpteenth::umpctl

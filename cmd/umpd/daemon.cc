@@ -10,8 +10,6 @@
 #include <iostream>
 #include <thread>
 
-#include "apis/lifecycle.h"
-#include "apis/object.h"
 #include "apis/sandbox_engine.h"
 #include "apis/seal.h"
 #include "base/error.h"
@@ -22,6 +20,7 @@
 #include "broker/front.h"
 #include "cmd/umpd/adapters.h"
 #include "cmd/umpd/data_dir.h"
+#include "cmd/umpd/edits.h"
 #include "cmd/umpd/engine_parts.h"
 #include "cmd/umpd/engine_topology.h"
 #include "cmd/umpd/identity.h"
@@ -37,31 +36,6 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 namespace {
-
-// What a plain-git edit must pass: the same admission as any other write.
-json::Value admit_edit(const apis::Sealer& sealer, Clock& clock, const store::Key& key,
-                       json::Value object) {
-  const apis::Kind* kind = apis::find_kind(key.kind);
-  if (!kind) throw Error(Code::invalid, "there is no kind " + json::quote(key.kind));
-  if (object.get_string("kind") != kind->kind ||
-      object.get_string("apiVersion") != apis::kGroupVersion)
-    throw Error(Code::invalid, "the file must hold a " + kind->kind + " of " + apis::kGroupVersion);
-  if (apis::name_of(object) != key.name)
-    throw Error(Code::invalid, "metadata.name is " + json::quote(apis::name_of(object)) +
-                                   ", the file's name says " + json::quote(key.name));
-  if (kind->kind == "Secret") {
-    if (object.at_path({"spec", "stringData"}).size() > 0)
-      throw Error(
-          Code::invalid,
-          "spec.stringData: Forbidden: a file in git must not hold clear values; use umpctl apply");
-    apis::admit_secret(sealer, object, nullptr);
-  }
-  apis::WriteOptions options;
-  options.field_validation = apis::FieldValidation::strict;
-  options.field_manager = "git";
-  options.now = clock.now();
-  return apis::prepare_create(*kind, std::move(object), options).object;
-}
 
 controllers::sandbox_engine::Seeds seeds_of(const Config& config) {
   controllers::sandbox_engine::Seeds seeds;
@@ -81,6 +55,20 @@ OutboundPolicy outbound_of(const Config& config) {
     if (const auto cidr = net::parse_cidr(text)) policy.topology.blocked.push_back(*cidr);
   policy.topology.known = true;
   return policy;
+}
+
+// Only here is known which option chose the port.
+template <typename F>
+auto listening(const char* option, int64_t port, const F& listen) {
+  try {
+    return listen();
+  } catch (const Error& e) {
+    const bool taken = e.message().find("already in use") != std::string::npos;
+    throw Error(e.code(), std::string(option) + " " + std::to_string(port) + ": " + e.message() +
+                              (taken ? "; end the program that listens there (ss -ltnp shows it) "
+                                       "or set another port"
+                                     : ""));
+  }
 }
 
 // The parts, in the order of their making; destroyed the other way round.
@@ -117,8 +105,9 @@ class Daemon {
     store::Options options;
     options.data_dir = data_.path();
     options.instance_id = data_.instance_id();
-    options.admit_edit = [this](const store::Key& key, json::Value object) {
-      return admit_edit(sealer_, clock_, key, std::move(object));
+    options.admit_edit = [this](const store::Key& key, json::Value object,
+                                const store::RecordPtr& live) {
+      return admit_edit({sealer_, clock_, controllers::finalizers()}, key, std::move(object), live);
     };
     return options;
   }
@@ -159,7 +148,7 @@ class Daemon {
     http::ListenOn listen;
     listen.host = "0.0.0.0";
     listen.port = static_cast<int>(config_.server.broker_port);
-    front_.listen(listen);
+    listening("server.broker_port", listen.port, [&] { front_.listen(listen); });
   }
 
   // The API is for people: connections that come in over a run's network are closed.
@@ -204,6 +193,7 @@ class Daemon {
       return "umpd is starting or stopping";
     };
     deps.sandbox_facing = [this](const http::Endpoint& local) { return sandbox_facing(local); };
+    deps.finalizers = controllers::finalizers();
     return deps;
   }
 
@@ -269,14 +259,17 @@ int Daemon::wait_for_signal() {
 }
 
 int Daemon::run() {
-  broker_server_.start();
-  front_.start();
-  controllers_.start();
   http::ListenOn listen;
   listen.host = config_.server.host;
   listen.port = static_cast<int>(config_.server.port);
   listen.tls = identity_.tls;
-  api_server_ = std::make_unique<http::Server>(listen, http::api_limits(), api_.site());
+  // Before anything is done to a run: a start that cannot listen leaves all as it was.
+  api_server_ = listening("server.port", listen.port, [&] {
+    return std::make_unique<http::Server>(listen, http::api_limits(), api_.site());
+  });
+  broker_server_.start();
+  front_.start();
+  controllers_.start();
   write_kubeconfig(false);
   ready_ = true;
   api_server_->start();

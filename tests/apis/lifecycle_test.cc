@@ -48,6 +48,56 @@ TEST(Create, generate_name_makes_a_name) {
   EXPECT_EQ(name_of(created(job_kind(), job)).size(), 253u);
 }
 
+TEST(Create, finalizers_of_controllers_are_there_from_the_beginning_to_the_deletion) {
+  WriteOptions o = options();
+  o.field_manager = "kubectl";
+  o.finalizers = {"umpteenth.dev/runs"};
+  json::Value job = a_job();
+  job["metadata"].set("finalizers", json::Value::strings({"example.com/theirs"}));
+  const json::Value made = prepare_create(job_kind(), job, o).object;
+  EXPECT_EQ(made.at_path({"metadata", "finalizers"}),
+            json::Value::strings({"example.com/theirs", "umpteenth.dev/runs"}));
+  EXPECT_EQ(made.at_path({"metadata", "managedFields"}).dump().find("umpteenth.dev/runs"),
+            std::string::npos)
+      << "no client owns it";
+
+  json::Value without = made;
+  without["metadata"].erase("finalizers");
+  EXPECT_EQ(prepare_update(job_kind(), made, without, o).object.at_path({"metadata", "finalizers"}),
+            json::Value::strings({"umpteenth.dev/runs"}));
+  json::Value leaving = *prepare_delete(made, kNow);
+  without["metadata"].erase("resourceVersion");
+  EXPECT_TRUE(ready_to_remove(prepare_update(job_kind(), leaving, without, o).object));
+}
+
+TEST(Create, texts_hold_no_control_characters) {
+  json::Value job = a_job();
+  const auto refusal = [&](const char* text) {
+    job["spec"].set("instruction", text);
+    return complaint([&] { created(job_kind(), job); });
+  };
+  const std::string rule =
+      "spec.instruction in body must not contain control characters other than line feed and tab: ";
+  job["spec"].set("instruction", std::string("a\0b", 3));
+  EXPECT_EQ(complaint([&] { created(job_kind(), job); }),
+            "spec.instruction: Invalid value: \"a\\u0000b\": " + rule + "U+0000 at character 2");
+  EXPECT_NE(refusal("ä\x1b[2J").find(rule + "U+001B at character 2"), std::string::npos);
+  EXPECT_NE(refusal("rm\rls").find(rule + "U+000D at character 3"), std::string::npos);
+  EXPECT_NE(refusal("a\x7f").find(rule + "U+007F at character 2"), std::string::npos);
+  EXPECT_NE(refusal("a\xc2\x9b").find(rule + "U+009B at character 2"), std::string::npos);
+  EXPECT_EQ(refusal("one\n\ttwo \xc2\xa0 \xe2\x80\xa6 \xf0\x9f\x98\x80"), "");
+  job["metadata"]["annotations"].set("example.com/note", "bell\a");
+  EXPECT_NE(complaint([&] { created(job_kind(), job); }).find("U+0007"), std::string::npos);
+}
+
+TEST(Create, what_is_kept_as_it_comes_may_hold_them) {
+  json::Value run = an_object(run_kind(), "{job: a}");
+  run["spec"].set("input", json::Value::object({{"bytes", std::string("a\0b", 3)}}));
+  json::Value made = created(run_kind(), run);
+  made.set("status", json::Value::object({{"phase", "Failed"}, {"summary", "\x1b[1mbold"}}));
+  EXPECT_EQ(complaint([&] { prepare_status_update(run_kind(), made, made, options()); }), "");
+}
+
 TEST(Create, the_body_must_be_of_the_kind) {
   const auto refused = [](const char* yaml) {
     return complaint([&] { prepare_create(job_kind(), parse_yaml_one(yaml), options()); });

@@ -9,13 +9,12 @@ class EditsTest : public GitStoreTest {
  protected:
   EditsTest() {
     // As umpd's admission does: uid and generation are completed, a rule refuses.
-    admit = [this](const Key& key, json::Value object) {
+    admit = [](const Key& key, json::Value object, const RecordPtr& old) {
       if (!object.at_path({"spec", "instruction"}).is_string())
         throw Error(Code::invalid, "Job is invalid",
                     {{"spec.instruction", "Required value", "FieldValueRequired"}});
       if (object.at_path({"metadata", "uid"}).is_null())
         object["metadata"].set("uid", "made-for-" + key.name);
-      const RecordPtr old = store().find(key);
       if (old && !(old->parse().get("spec") == object.get("spec")))
         object["metadata"].set("generation", apis::generation_of(old->parse()) + 1);
       return object;
@@ -172,7 +171,7 @@ TEST_F(EditsTest, edits_made_while_umpd_is_down_are_taken_over_at_start) {
   shell("sed -i 's/instruction: old/instruction: new/' " + file_of("a").string());
   // A forged trailer makes it no commit of umpd's.
   ASSERT_EQ(push("x\n\nUmpd-Actor: admin\nUmpd-Revision: 500").status, 0);
-  admit = [](const Key&, json::Value object) {
+  admit = [](const Key&, json::Value object, const RecordPtr&) {
     object["metadata"].set("labels", json::Value::object({{"seen", "yes"}}));
     return object;
   };
@@ -212,6 +211,50 @@ TEST_F(EditsTest, a_ref_without_acknowledged_writes_is_put_back_and_kept_aside) 
   EXPECT_TRUE(eventually([&] { return git("rev-parse main").output == head; }));
   EXPECT_NE(git("for-each-ref refs/umpd/recovered").output, "");
   EXPECT_EQ(instruction("b"), "count");
+}
+
+// A value in an object of the repository could not be taken out of it again.
+TEST_F(EditsTest, a_push_with_clear_values_of_a_secret_is_refused_before_git_keeps_it) {
+  open();
+  create("a");
+  make_clone();
+  const std::string value = "clear-value-4711", head = "apiVersion: umpteenth.dev/v1alpha1\n";
+  const std::vector<std::pair<std::string, std::string>> ways = {
+      {"default/secrets/s.yaml",
+       head + "kind: Secret\nmetadata: {name: s}\nspec:\n  stringData:\n    value: " + value +
+           "\n"},
+      {"default/secrets/s.yaml",
+       head + "kind: \"Secret\"\nspec: {\"stringData\": {\"value\": \"" + value + "\"}}\n"},
+      {"notes/any name.json",
+       R"({"kind":"Secret","metadata":{"name":"s"},"spec":{"stringData":{"value":")" + value +
+           R"("}}})"}};
+  const std::string in = "git -C " + clone().string() + " ";
+  for (const auto& [path, text] : ways) {
+    write_text(clone() / path, text);
+    const Shell pushed = push();
+    EXPECT_NE(pushed.status, 0);
+    EXPECT_NE(pushed.output.find(path + ": spec.stringData: Forbidden"), std::string::npos)
+        << pushed.output;
+    // Removed again by a second commit it would still be in the first.
+    std::filesystem::remove(clone() / path);
+    EXPECT_NE(push().status, 0) << path;
+    EXPECT_EQ(shell(in + "reset -q --hard origin/main").status, 0);
+  }
+  sealed();
+  EXPECT_EQ(git("cat-file --batch-all-objects --batch | grep -ac " + value).output, "0\n");
+  EXPECT_EQ(shell("grep -rac " + value + " " + data().string() + " | grep -v ':0$'").output, "");
+  EXPECT_EQ(store().find({"secrets", "default", "s"}), nullptr);
+
+  // What umpd itself writes may be edited and pushed.
+  write_text(clone() / "default/secrets/t.yaml",
+             head +
+                 "kind: Secret\nmetadata:\n  name: t\n  annotations:\n"
+                 "    kubectl.kubernetes.io/last-applied-configuration: "
+                 "'{\"spec\":{\"stringData\":{\"a\":\"sealed\",\"b\":\"sealed\"}}}'\n"
+                 "spec:\n  instruction: x\n  sealedData: {a: v1.k.x}\n");
+  write_text(clone() / "README.md", "Values of a Secret go into stringData.\n");
+  const Shell pushed = push();
+  EXPECT_EQ(pushed.status, 0) << pushed.output;
 }
 
 TEST_F(EditsTest, files_that_are_no_objects_stay) {

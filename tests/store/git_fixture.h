@@ -140,9 +140,8 @@ class GitStoreTest : public testing::Test {
     std::ofstream(file) << text;
   }
 
-  std::function<json::Value(const Key&, json::Value)> admit = [](const Key&, json::Value object) {
-    return object;
-  };
+  std::function<json::Value(const Key&, json::Value, const RecordPtr&)> admit =
+      [](const Key&, json::Value object, const RecordPtr&) { return object; };
 
  private:
   TempDir folder_, clones_;
