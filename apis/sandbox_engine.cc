@@ -71,6 +71,11 @@ Node engine_status() {
        {"capacity", object("The engine's machine.",
                            {{"cpus", number("Processors.")}, {"memoryMiB", integer("Memory.")}})
                         .open()},
+       {"capabilities",
+        object("What the engine can do.",
+               {{"diskLimit", boolean("Whether resources.diskMiB can be enforced; where it cannot, "
+                                      "a job that sets it does not run.")}})
+            .open()},
        {"sandboxes", object("Sandboxes now.",
                             {{"running", integer("In runs.")}, {"warm", integer("Kept ready.")}})
                          .open()}});

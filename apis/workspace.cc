@@ -131,11 +131,17 @@ const Kind& workspace_kind() {
     k.description = "A namespace: members and roles, defaults, limits, retention.";
     k.spec_schema = spec().take();
     k.status_schema =
-        schema::status({{"jobs", integer("Jobs in it.").at_least(0)},
-                        {"spendTodayUSD", number("US dollars since 00:00 UTC.").at_least(0)}})
+        schema::status(
+            {{"members", integer("Members, users and groups.").at_least(0)},
+             {"jobs", integer("Jobs in it.").at_least(0)},
+             {"spendTodayUSD",
+              number("US dollars since 00:00 UTC, of runs that have ended.").at_least(0)}})
             .take();
     k.columns = {
-        at("Members", "integer", "Number of members.", {"spec", "members"}),
+        {"Members", "integer", "Number of members.", 0,
+         [](const json::Value& o, Time) {
+           return json::Value(o.at_path({"spec", "members"}).size());
+         }},
         at("Jobs", "integer", "Number of jobs.", {"status", "jobs"}),
         {"Spend Today", "string", "US dollars since 00:00 UTC.", 0, [](const json::Value& o, Time) {
            return json::Value(format_usd(o.get("status").get_double("spendTodayUSD")));

@@ -2,12 +2,19 @@
 
 #include <chrono>
 
+#include "apis/object.h"
 #include "base/error.h"
+#include "controllers/model_provider/controller.h"
 #include "controllers/retention/controller.h"
 #include "controllers/run/controller.h"
 #include "controllers/runtime/informer.h"
+#include "controllers/workspace/controller.h"
 
 namespace umpteenth::controllers {
+
+std::map<std::string, std::vector<std::string>, std::less<>> finalizers() {
+  return {{"jobs", {apis::kRunsFinalizer}}};
+}
 
 struct Controllers::Parts {
   Parts(store::Store& s, Clock& c, runs::Registry& registry, const apis::Sealer& sealer,
@@ -34,9 +41,11 @@ struct Controllers::Parts {
         manager(s, c),
         drivers(services,
                 [this](const store::Key&) { manager.poke(run::kAdmission, run::admission_key()); }),
-        trigger(s, index, c),
+        trigger(s, index, c, events),
         jobs(s, c, index, trigger),
         runs(services, drivers, options.max_concurrent),
+        workspaces(s, c, spend),
+        model_providers(s, c),
         sandbox_engines(s, c, engines,
                         [this](const std::string& name) { return watch.watched(name); }),
         retention(s, c, index),
@@ -45,6 +54,8 @@ struct Controllers::Parts {
     manager.add(jobs.controller());
     for (auto& controller : runs.controllers()) manager.add(std::move(controller));
     manager.add(retention.controller());
+    manager.add(workspaces.controller());
+    manager.add(model_providers.controller());
   }
 
   store::Store& store;
@@ -61,6 +72,8 @@ struct Controllers::Parts {
   job::TriggerService trigger;
   job::JobController jobs;
   run::RunController runs;
+  workspace::WorkspaceController workspaces;
+  model_provider::ModelProviderController model_providers;
   sandbox_engine::SandboxEngineController sandbox_engines;
   retention::RetentionController retention;
   Informer index_feed;

@@ -53,6 +53,8 @@ json::Value host_config(const ContainerSpec& spec) {
     h.set("MemorySwap", spec.memory_bytes);
   }
   if (spec.pids > 0) h.set("PidsLimit", spec.pids);
+  if (spec.disk_bytes > 0)
+    h.set("StorageOpt", json::Value::object({{"size", std::to_string(spec.disk_bytes)}}));
   if (!spec.runtime.empty()) h.set("Runtime", spec.runtime);
   if (const std::string mode = network_mode(spec); !mode.empty()) h.set("NetworkMode", mode);
   if (!spec.extra_hosts.empty()) h.set("ExtraHosts", json::Value::strings(spec.extra_hosts));

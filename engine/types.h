@@ -13,8 +13,9 @@ using Labels = std::map<std::string, std::string>;
 
 // Labels on all that is ours.
 inline constexpr char kLabelInstance[] = "umpteenth.instance";
-inline constexpr char kLabelRole[] = "umpteenth.role";  // sandbox | relay | run-network | prepared | helper
-inline constexpr char kLabelRun[] = "umpteenth.run";    // the run's uid
+inline constexpr char kLabelRole[] =
+    "umpteenth.role";  // sandbox | relay | run-network | prepared | helper
+inline constexpr char kLabelRun[] = "umpteenth.run";  // the run's uid
 inline constexpr char kLabelRunName[] = "umpteenth.run-name";
 inline constexpr char kLabelJob[] = "umpteenth.job";
 inline constexpr char kLabelWorkspace[] = "umpteenth.workspace";
@@ -22,16 +23,17 @@ inline constexpr char kLabelSpecHash[] = "umpteenth.spec-hash";
 inline constexpr char kLabelExpires[] = "umpteenth.expires";  // RFC 3339
 
 struct Info {
-  std::string engine;   // "Docker", "Podman"
+  std::string engine;  // "Docker", "Podman"
   std::string version;
   std::string api_version;
-  std::string arch;     // amd64, arm64
+  std::string arch;  // amd64, arm64
   std::string os;
-  std::string id;       // the engine's own
+  std::string id;  // the engine's own
   std::string default_runtime;
   std::vector<std::string> runtimes;
   std::string cgroup_version;
   std::string storage_driver;
+  bool disk_limit = false;  // ContainerSpec::disk_bytes is enforced
   int64_t memory_bytes = 0;
   int cpus = 0;
 };
@@ -65,6 +67,7 @@ struct ContainerSpec {
   double cpus = 0;
   int64_t memory_bytes = 0;  // memory and swap: no swap
   int64_t pids = 0;
+  int64_t disk_bytes = 0;  // of the writable layer; 0 = no limit. Only where Info::disk_limit
   std::string runtime;
   std::string network_mode;  // "none", "host", a network's name; used with `networks` empty
   std::vector<NetworkAttachment> networks;  // the first at creation, the others connected after
@@ -92,7 +95,8 @@ struct Container {
   bool oom_killed = false;
   std::string started_at, created_at;
   std::string hostname;  // only from find
-  std::map<std::string, ContainerNetwork> networks;  // by network name; empty in lists of old engines
+  std::map<std::string, ContainerNetwork>
+      networks;  // by network name; empty in lists of old engines
   bool operator==(const Container&) const = default;
 };
 
@@ -100,7 +104,7 @@ struct NetworkSpec {
   std::string name;
   bool internal = false;
   bool ipv6 = false;
-  std::string subnet;   // CIDR, "" = the engine picks
+  std::string subnet;  // CIDR, "" = the engine picks
   std::string gateway;
   std::map<std::string, std::string> options;
   Labels labels;
@@ -146,7 +150,7 @@ struct EngineEvent {
   std::string type;    // container, network, image
   std::string action;  // start, die, destroy, remove, oom, connect, disconnect, create…
   std::string id;
-  Labels attributes;   // labels among them
+  Labels attributes;  // labels among them
 };
 
 }  // namespace umpteenth::engine

@@ -56,6 +56,34 @@ std::shared_ptr<ModelClient> openai_client(const apis::ModelProviderSpec& provid
 
 }  // namespace
 
+std::shared_ptr<ModelClient> make_client(const apis::ModelProviderSpec& provider,
+                                         const std::string& provider_name,
+                                         const std::string& api_key, const OutboundPolicy& policy) {
+  if (provider.type == "Scripted") {
+    try {
+      return std::make_shared<ScriptedClient>(provider_name, apis::script_from(provider.script),
+                                              system_clock());
+    } catch (Error& e) {  // whose script it is
+      throw e.in("ModelProvider " + json::quote(provider_name));
+    }
+  }
+  if (provider.type == "OpenAI" || provider.type == "OpenAICompatible")
+    return openai_client(provider, provider_name, api_key, policy);
+  throw Error(Code::invalid, "ModelProvider " + json::quote(provider_name) +
+                                 ": no client for type " + json::quote(provider.type) +
+                                 ", use OpenAI, OpenAICompatible or Scripted");
+}
+
+std::string client_problem(const apis::ModelProviderSpec& provider,
+                           const std::string& provider_name) {
+  try {
+    make_client(provider, provider_name, provider.api_key.secret.empty() ? "" : "a key", {});
+    return "";
+  } catch (const Error& e) {  // the answer to the question
+    return e.message();
+  }
+}
+
 Model make_model(const apis::ModelProviderSpec& provider, const std::string& provider_name,
                  const std::string& model_name, const std::string& api_key,
                  const OutboundPolicy& policy) {
@@ -66,20 +94,7 @@ Model make_model(const apis::ModelProviderSpec& provider, const std::string& pro
   model.id = chosen.id.empty() ? chosen.name : chosen.id;
   if (chosen.context_window > 0) model.context_window = chosen.context_window;
   model.price = price_of(chosen);
-  if (provider.type == "Scripted") {
-    try {
-      model.client = std::make_shared<ScriptedClient>(
-          provider_name, apis::script_from(provider.script), system_clock());
-    } catch (Error& e) {  // whose script it is
-      throw e.in("ModelProvider " + json::quote(provider_name));
-    }
-  } else if (provider.type == "OpenAI" || provider.type == "OpenAICompatible") {
-    model.client = openai_client(provider, provider_name, api_key, policy);
-  } else {
-    throw Error(Code::invalid, "ModelProvider " + json::quote(provider_name) +
-                                   ": no client for type " + json::quote(provider.type) +
-                                   ", use OpenAI, OpenAICompatible or Scripted");
-  }
+  model.client = make_client(provider, provider_name, api_key, policy);
   return model;
 }
 

@@ -4,6 +4,7 @@
 #include "apis/object.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "controllers/runtime/secret_keys.h"
 #include "controllers/runtime/write.h"
 
 namespace umpteenth::controllers::job {
@@ -19,6 +20,25 @@ void add_providers(const store::Store& store, const std::string& ns, Observed& o
     for (const auto& model : spec.models) models.insert(model.name);
     observed.providers.emplace(record->key.name, std::move(models));  // the first one found wins
   }
+}
+
+const json::Value& disk_limit_of(const json::Value& engine) {
+  return engine.at_path({"status", "capabilities", "diskLimit"});
+}
+
+void add_disk_limits(const store::Store& store, Observed& observed) {
+  for (const auto& record :
+       store.list({.kind = "sandboxengines", .ns = "", .limit = 0, .next = ""}).items) {
+    json::Value engine = record->parse();
+    const json::Value& limits = disk_limit_of(engine);
+    if (limits.is_bool()) observed.disk_limits.emplace(record->key.name, limits.as_bool());
+  }
+}
+
+// An engine's status changes with every run; what it can do hardly ever.
+bool same_disk_limit(const store::Event& event) {
+  return event.type == store::Event::Type::modified && event.previous &&
+         disk_limit_of(event.previous->parse()) == disk_limit_of(event.record->parse());
 }
 
 std::string text_of(const std::vector<Action>& actions) {
@@ -48,7 +68,10 @@ Controller JobController::controller() {
                {"runs", job_of_run},
                {"secrets", all_of_workspace},
                {"modelproviders", all_of_workspace},
-               {"workspaces", all_of_workspace}};
+               {"workspaces", all_of_workspace},
+               {"sandboxengines", [this](const store::Event& event) {
+                  return same_disk_limit(event) ? std::vector<store::Key>{} : jobs_in("");
+                }}};
   return c;
 }
 
@@ -67,14 +90,11 @@ Observed JobController::observe(const store::Key& key, const json::Value& job) c
                              run.created, run.completed});
   }
   for (const auto& mapping : apis::job_spec_from(job.get("spec")).secrets) {
-    auto secret = store_.find({"secrets", key.ns, mapping.ref.secret});
-    if (!secret) continue;
-    auto& keys = observed.secrets[mapping.ref.secret];
-    json::Value object = secret->parse();
-    const json::Value& sealed = object.at_path({"spec", "sealedData"});
-    if (!sealed.is_object()) continue;
-    for (const auto& [name, _] : sealed.members()) keys.insert(name);
+    if (auto keys = find_secret_keys(store_, key.ns, mapping.ref.secret)) {
+      observed.secrets.emplace(mapping.ref.secret, std::move(*keys));
+    }
   }
+  add_disk_limits(store_, observed);
   add_providers(store_, key.ns, observed);
   add_providers(store_, apis::kSystemWorkspace, observed);
   if (auto workspace = store_.find({"workspaces", "", key.ns})) {

@@ -6,6 +6,7 @@
 #include "apis/object.h"
 #include "controllers/job/references.h"
 #include "controllers/job/schedule.h"
+#include "controllers/sandbox_engine/plan.h"
 
 namespace umpteenth::controllers::job {
 namespace {
@@ -74,11 +75,26 @@ Plan plan_deletion(const json::Value& job, const Observed& observed) {
   return result;
 }
 
-apis::Condition ready(const apis::JobSpec& spec, const std::vector<apis::Condition>& needed) {
+// Why its sandbox cannot be as it is declared; True where nothing is known against it.
+apis::Condition sandbox_possible(const apis::JobSpec& spec, const Observed& observed) {
   if (!spec.sandbox.dockerfile.empty()) {
     return {"Ready", "False", "DockerfileUnsupported",
             "spec.sandbox.dockerfile: this umpd builds no images; set spec.sandbox.image", 0};
   }
+  std::string engine = spec.sandbox.engine.empty() ? "default" : spec.sandbox.engine;
+  auto limit = observed.disk_limits.find(engine);
+  if (spec.sandbox.resources.disk_mib > 0 && limit != observed.disk_limits.end() &&
+      !limit->second) {
+    return {"Ready", "False", "DiskLimitUnsupported", sandbox_engine::disk_limit_refusal(engine),
+            0};
+  }
+  return {"Ready", "True", "Ready", "", 0};
+}
+
+apis::Condition ready(const apis::JobSpec& spec, const Observed& observed,
+                      const std::vector<apis::Condition>& needed) {
+  apis::Condition possible = sandbox_possible(spec, observed);
+  if (possible.status != "True") return possible;
   for (const auto& condition : needed) {
     if (condition.status != "True") {
       return {"Ready", "False", condition.reason, condition.message, 0};
@@ -111,7 +127,7 @@ Plan plan(const json::Value& job, const Observed& observed, Time now) {
   apis::Condition secrets = secrets_resolved(spec, observed);
   apis::Condition model = model_resolved(resolved, observed);
   for (apis::Condition condition :
-       {ready(spec, {secrets, model}), secrets, model, scheduled.condition}) {
+       {ready(resolved, observed, {secrets, model}), secrets, model, scheduled.condition}) {
     condition.observed_generation = apis::generation_of(job);
     apis::set_condition(status, condition, now);
   }

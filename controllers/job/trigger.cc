@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "apis/job.h"
+#include "apis/job_rules.h"
 #include "apis/lifecycle.h"
 #include "apis/object.h"
 #include "apis/run.h"
@@ -11,6 +12,7 @@
 #include "base/crypto.h"
 #include "base/error.h"
 #include "controllers/job/plan.h"
+#include "controllers/runtime/job_events.h"
 
 namespace umpteenth::controllers::job {
 namespace {
@@ -20,12 +22,11 @@ constexpr size_t kMaxJobPart = 200;
 constexpr char kOverlapText[] = "Skipped because another run of this job was still active";
 
 void check_input(const apis::JobSpec& spec, const json::Value& input) {
-  for (const auto& declared : spec.inputs) {
-    if (!declared.required || input.find(declared.name) != nullptr) continue;
-    std::string field = "spec.input." + declared.name;
-    throw Error(Code::invalid, "input " + declared.name + " is required",
-                {{field, "Required value", "FieldValueRequired"}});
-  }
+  auto causes = apis::missing_inputs(spec, input);
+  if (causes.empty()) return;
+  std::string list;
+  for (const Cause& c : causes) list += (list.empty() ? "" : ", ") + c.field + ": " + c.message;
+  throw Error(Code::invalid, list, std::move(causes));
 }
 
 std::optional<apis::WorkspaceSpec> workspace_of(const store::Store& store, const std::string& ns) {
@@ -117,6 +118,8 @@ json::Value TriggerService::start(const StartRequest& request) {
     auto stored = store_.commit_one({store::Verb::create, key, run, std::nullopt}, request.actor,
                                     "create " + store::to_string(key));
     runs_.committed(stored);
+    if (status.phase == apis::Phase::skipped)
+      tell_job(events_, store_, {key, request.job, status.phase, status.message});
     return stored->parse();
   } catch (const Error& e) {  // this occurrence was started before: that is what was wanted
     if (e.code() != Code::already_exists || !request.scheduled_for) throw;

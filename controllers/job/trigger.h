@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "controllers/runtime/events.h"
 #include "controllers/runtime/run_index.h"
 #include "store/store.h"
 
@@ -25,8 +26,8 @@ struct StartRequest {
 
 class TriggerService {
  public:
-  TriggerService(store::Store& store, RunIndex& runs, Clock& clock)
-      : store_(store), runs_(runs), clock_(clock) {}
+  TriggerService(store::Store& store, RunIndex& runs, Clock& clock, Events& events)
+      : store_(store), runs_(runs), clock_(clock), events_(events) {}
 
   // The Run as stored: Queued, or Skipped by the job's overlap policy. An occurrence that has its
   // run already is that run. Error(not_found), Error(invalid), Error(already_exists),
@@ -39,6 +40,7 @@ class TriggerService {
   store::Store& store_;
   RunIndex& runs_;
   Clock& clock_;
+  Events& events_;
   std::mutex mutex_;
 };
 

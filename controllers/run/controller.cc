@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "controllers/run/status_write.h"
+#include "controllers/runtime/job_events.h"
 #include "controllers/runtime/write.h"
 #include "runs/live_run.h"
 
@@ -128,6 +129,7 @@ void RunController::end(const store::Key& key, const End& action) {
                                                  {"reason", action.reason},
                                                  {"message", told}}));
   services_.events.warning(stored->parse(), action.reason, told);
+  tell_job(services_.events, services_.store, {key, info.job, action.phase, told});
 }
 
 // A Run's row is gone: its driver ends, then what was kept under its uid goes too.

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "controllers/run/plan.h"
 #include "controllers/run/status_write.h"
+#include "controllers/runtime/job_events.h"
 #include "controllers/sandbox_engine/plan.h"
 
 namespace umpteenth::controllers::run {
@@ -62,6 +63,7 @@ void Driver::execute() {
     if (auto driver = self.lock()) driver->stop(Stop::timeout);
   });
   note("run.status", json::Value::object({{"phase", "Provisioning"}}));
+  tell_job(services_.events, services_.store, {key_, run_.job, apis::Phase::provisioning, ""});
   Ending ending = attempt();
   services_.timer.cancel(alarm);
   services_.watch.remove(uid_);
@@ -80,6 +82,7 @@ Driver::Ending Driver::attempt() {
       std::string refusal = sandbox_engine::internet_refusal(handle_->name(), handle_->spec());
       if (!refusal.empty()) throw Error(Code::forbidden, refusal);
     }
+    check_disk_limit();
     models::Model model = services_.resolver.model(key_.ns, job_.model, job_.model.name);
     auto secrets = services_.resolver.secrets(key_.ns, job_);
     for (const auto& text : secrets.notes) note("log", json::Value::object({{"message", text}}));
@@ -130,6 +133,14 @@ auto Driver::patiently(const F& f) {
       if (!std::exchange(noted, true)) note_waiting(e.message());
     }
     services_.clock.sleep_for(kEnginePoll, stop);
+  }
+}
+
+// A limit that would silently not be one is none to rely on.
+void Driver::check_disk_limit() {
+  if (job_.sandbox.resources.disk_mib == 0) return;
+  if (!patiently([&] { return handle_->engine().info(); }).disk_limit) {
+    throw Error(Code::forbidden, sandbox_engine::disk_limit_refusal(handle_->name()));
   }
 }
 

@@ -41,6 +41,7 @@ class Driver : public std::enable_shared_from_this<Driver> {
   Ending attempt();
   void check_may_run();
   std::shared_ptr<EngineHandle> find_engine();
+  void check_disk_limit();
   PreparedImage prepare_image();
   bool meets_in_namespace(const std::string& runtime);
   void provision(const PreparedImage& image);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "controllers/run/driver.h"
 #include "controllers/run/status_write.h"
+#include "controllers/runtime/job_events.h"
 
 namespace umpteenth::controllers::run {
 namespace {
@@ -136,6 +137,7 @@ void Driver::finish(const Ending& ending) {
   if (!stored) return;
   bool good = ending.phase == apis::Phase::succeeded;
   json::Value object = stored->parse();
+  tell_job(services_.events, services_.store, {key_, run_.job, ending.phase, told});
   if (good) {
     services_.events.normal(object, "Succeeded", "the run succeeded");
   } else {

@@ -71,6 +71,7 @@ engine::ContainerSpec container_spec(const SandboxParams& params) {
   spec.cpus = resources.cpus;
   spec.memory_bytes = resources.memory_mib << 20;
   spec.pids = resources.pids;
+  spec.disk_bytes = resources.disk_mib << 20;
   spec.runtime = params.runtime;
   if (!params.in_namespace) spec.networks = {{params.network, params.sandbox_ip, {}}};
   if (!params.open_network.empty()) spec.networks.push_back({params.open_network, "", {}});

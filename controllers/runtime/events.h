@@ -1,5 +1,5 @@
 // core/v1 Events: what people see in `describe`. Same object, reason and message: one event whose
-// count rises. Never throws: an event that cannot be written is a log line.
+// count rises. Never throws: an event that cannot be written is a log line. Thread-safe.
 #pragma once
 
 #include <string>
@@ -17,10 +17,18 @@ class Events {
 
   void normal(const json::Value& object, std::string_view reason, std::string_view message);
   void warning(const json::Value& object, std::string_view reason, std::string_view message);
+  // For what happens to an object again and again, each time with another message: one event a
+  // reason, with the newest message.
+  void latest(const json::Value& object, std::string_view type, std::string_view reason,
+              std::string_view message);
 
  private:
-  void emit(const json::Value& object, std::string_view type, std::string_view reason,
-            std::string_view message);
+  struct Telling {
+    std::string type, reason, message;
+    bool one_a_reason = false;
+  };
+  void emit(const json::Value& object, const Telling& telling);
+  void write(const store::Key& key, const json::Value& object, const Telling& telling);
 
   store::Store& store_;
   Clock& clock_;

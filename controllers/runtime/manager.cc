@@ -115,8 +115,9 @@ void Manager::add(Controller controller) {
 void Manager::start() {
   for (auto& running : core_->running) {
     for (const auto& source : running->controller.sources) {
-      auto sink = [queue = &running->queue, keys = source.keys](const store::Event& event) {
-        for (const auto& key : keys(event)) queue->add(key);
+      auto sink = [queue = &running->queue, keys = source.keys,
+                   settle = running->controller.settle](const store::Event& event) {
+        for (const auto& key : keys(event)) queue->add_after(key, settle);
       };
       running->informers.push_back(
           std::make_unique<Informer>(core_->store, source.kind, std::move(sink)));

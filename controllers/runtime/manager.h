@@ -36,6 +36,7 @@ struct Controller {
     std::function<std::vector<store::Key>(const store::Event&)> keys;
   };
   std::vector<Source> sources;
+  Duration settle{0};  // what an event asks for begins this much later: a burst is one reconcile
   int workers = 1;
   Duration deadline{60'000};
   Duration resync{600'000};

@@ -10,7 +10,7 @@ namespace {
 
 void sort_by_age(std::vector<RunEntry>& runs) {
   std::ranges::sort(runs, [](const RunEntry& a, const RunEntry& b) {
-    return std::tie(a.created, a.key.ns, a.key.name) < std::tie(b.created, b.key.ns, b.key.name);
+    return std::tie(a.created, a.order, a.key) < std::tie(b.created, b.order, b.key);
   });
 }
 
@@ -31,7 +31,7 @@ RunEntry run_entry_from(const store::Record& record) {
   const json::Value& status = object.get("status");
   RunEntry entry;
   entry.key = record.key;
-  entry.revision = record.revision;
+  entry.revision = entry.order = record.revision;
   entry.uid = apis::uid_of(object);
   entry.job = spec.get_string("job");
   entry.trigger = spec.get_string("trigger");
@@ -70,6 +70,7 @@ void RunIndex::put(RunEntry entry) {
   auto known = runs_.find(entry.key);
   if (known != runs_.end()) {
     if (known->second.revision > entry.revision) return;
+    entry.order = known->second.order;
     erase(entry.key, entry.revision);
   }
   by_job_[{entry.key.ns, entry.job}][entry.key.name] = entry.key;

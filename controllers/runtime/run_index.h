@@ -17,6 +17,7 @@ namespace umpteenth::controllers {
 struct RunEntry {
   store::Key key;
   uint64_t revision = 0;
+  uint64_t order = 0;  // the revision at which it was first seen: tells runs of one second apart
   std::string uid, job, trigger, scheduled_for;
   apis::Phase phase = apis::Phase::queued;
   bool cancel_requested = false;

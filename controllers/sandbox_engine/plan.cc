@@ -95,6 +95,10 @@ json::Value plan_status(const json::Value& object, const Observed& observed, Tim
     status.set("runtimes", json::Value::strings(info.runtimes));
     status.set("capacity",
                json::Value::object({{"cpus", info.cpus}, {"memoryMiB", info.memory_bytes >> 20}}));
+    status.set("capabilities", json::Value::object({{"diskLimit", info.disk_limit}}));
+  } else if (const json::Value& known = object.at_path({"status", "capabilities"});
+             !known.is_null()) {
+    status.set("capabilities", known);  // jobs go by them while the engine does not answer
   }
   status.set("sandboxes", json::Value::object({{"running", observed.running}, {"warm", 0}}));
   return status;
@@ -109,6 +113,11 @@ std::string internet_refusal(const std::string& engine, const apis::SandboxEngin
          kNoFirewall +
          "; use network mode None or AllowedDomains, or set egressFilter: off on the SandboxEngine "
          "to run without it";
+}
+
+std::string disk_limit_refusal(const std::string& engine) {
+  return "spec.sandbox.resources.diskMiB: sandbox engine " + engine +
+         " cannot limit disk space; set it to 0";
 }
 
 }  // namespace umpteenth::controllers::sandbox_engine

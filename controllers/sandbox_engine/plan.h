@@ -39,4 +39,7 @@ json::Value plan_status(const json::Value& object, const Observed& observed, Tim
 // installed, so only egressFilter: off lets it through.
 std::string internet_refusal(const std::string& engine, const apis::SandboxEngineSpec& spec);
 
+// Why a job that limits its disk space cannot run on an engine that has no such limit.
+std::string disk_limit_refusal(const std::string& engine);
+
 }  // namespace umpteenth::controllers::sandbox_engine

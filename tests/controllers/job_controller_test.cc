@@ -107,6 +107,27 @@ TEST_F(JobControllerTest, queue_holds_runs_in_order_and_parallel_does_not) {
   EXPECT_EQ(most, 1);
 }
 
+TEST_F(JobControllerTest, those_of_one_second_start_in_the_order_they_came) {
+  std::mutex mutex;
+  std::vector<std::string> order;
+  World world(
+      ground,
+      [&](const agent::Params& params) {
+        std::lock_guard lock(mutex);
+        order.push_back(params.run.info().name);
+        return succeed();
+      },
+      1);
+  std::vector<std::string> runs;
+  for (const char* job : {"zebra", "mule", "ant", "bee", "yak"}) {
+    ground->create_job(job);
+    runs.push_back(world.start_run(job));
+  }
+  world.start();
+  for (const auto& run : runs) ASSERT_TRUE(world.ends(run, Phase::succeeded));
+  EXPECT_EQ(order, runs);
+}
+
 TEST_F(JobControllerTest, no_more_than_the_limits_run_at_once) {
   World world(ground, work_until_stopped, 3);
   ground->create_job("many", R"({"schedule":{"overlapPolicy":"Parallel"}})");
@@ -172,6 +193,82 @@ TEST_F(JobControllerTest, history_limits_remove_runs_with_what_was_kept_of_them)
       world.passes([&] { return ground->store->timeline_read(uids.at(0), 0, 10).empty(); }));
 }
 
+TEST_F(JobControllerTest, its_events_count_what_became_of_its_runs_and_name_the_last) {
+  std::atomic<bool> fail{false};
+  World world(ground, [&](const agent::Params& params) {
+    if (fail) return work_until_stopped(params);
+    return succeed();
+  });
+  ground->create_job("hello", R"({"limits":{"timeoutSeconds":30}})");
+  world.start();
+  std::string last;
+  for (int i = 0; i < 3; ++i) {
+    last = world.start_run("hello");
+    ASSERT_TRUE(world.ends(last, Phase::succeeded));
+  }
+  auto event = [&](const std::string& reason) {
+    for (const auto& record :
+         ground->store->list({.kind = "events", .ns = "default", .limit = 0, .next = ""}).items) {
+      json::Value e = record->parse();
+      if (e.get("involvedObject").get_string("kind") == "Job" && e.get_string("reason") == reason)
+        return e;
+    }
+    return json::Value();
+  };
+  auto told = [&](const std::string& reason, int64_t count, const std::string& message) {
+    EXPECT_TRUE(world.passes([&] {
+      return event(reason).get_int("count") == count &&
+             event(reason).get_string("message").starts_with(message);
+    })) << event(reason).dump();
+  };
+  told("RunStarted", 3, "run " + last + " started");
+  told("RunSucceeded", 3, "run " + last + " succeeded");
+  EXPECT_EQ(event("RunSucceeded").get_string("type"), "Normal");
+  EXPECT_TRUE(event("RunFailed").is_null());
+
+  fail = true;
+  std::string slow = world.start_run("hello");
+  ASSERT_TRUE(world.ends(slow, Phase::running));
+  std::string skipped = world.start_run("hello");
+  told("RunSkipped", 1, "run " + skipped + " was skipped: Skipped because another run");
+  ground->cancel(slow);
+  ASSERT_TRUE(world.ends(slow, Phase::cancelled));
+  told("RunCancelled", 1, "run " + slow + " was cancelled: Cancelled (by person)");
+  slow = world.start_run("hello");
+  ASSERT_TRUE(world.ends(slow, Phase::running));
+  ground->clock.advance(Duration(31'000));
+  told("RunTimedOut", 1, "run " + slow + " timed out: the run exceeded its time limit");
+  EXPECT_EQ(event("RunTimedOut").get_string("type"), "Warning");
+}
+
+TEST_F(JobControllerTest, a_disk_limit_that_the_engine_cannot_keep_is_said_and_heals) {
+  World world(ground, [&](const agent::Params&) {
+    auto listed = ground->engine->list_containers({{engine::kLabelRole, "sandbox"}});
+    EXPECT_EQ(ground->engine->spec_of(listed.at(0).id)->disk_bytes, int64_t{100} << 20);
+    return succeed();
+  });
+  ground->create_job("bounded", R"({"sandbox":{"resources":{"diskMiB":100}}})");
+  world.start();
+  auto ready = [&] {
+    auto condition = apis::find_condition(ground->get("jobs", "default", "bounded"), "Ready");
+    return condition ? condition->status + " " + condition->reason + ": " + condition->message : "";
+  };
+  const std::string refusal =
+      "spec.sandbox.resources.diskMiB: sandbox engine default cannot limit disk space; set it to 0";
+  EXPECT_TRUE(world.passes([&] { return ready() == "False DiskLimitUnsupported: " + refusal; }))
+      << ready();
+  std::string run = world.start_run("bounded");
+  ASSERT_TRUE(world.ends(run, Phase::failed));
+  EXPECT_EQ(ground->status(run).message, refusal);
+  EXPECT_EQ(ground->engine->count_calls("create_container"), 1U) << "the relay's";
+
+  ground->engine->set_disk_limit(true);
+  ground->clock.advance(std::chrono::minutes(1));  // the engine is looked at again
+  EXPECT_TRUE(world.passes([&] { return ready().starts_with("True"); })) << ready();
+  run = world.start_run("bounded");
+  EXPECT_TRUE(world.ends(run, Phase::succeeded)) << ground->run(run).dump_pretty();
+}
+
 TEST_F(JobControllerTest, starting_checks_what_it_is_given) {
   World world(
       ground, [](const agent::Params&) { return succeed(); }, 0);
@@ -191,6 +288,8 @@ TEST_F(JobControllerTest, starting_checks_what_it_is_given) {
   EXPECT_EQ(code(request), Code::not_found);
   request.job = "hello";
   EXPECT_EQ(code(request), Code::invalid) << "a required input";
+  request.input = json::parse(R"({"since":null})");
+  EXPECT_EQ(code(request), Code::invalid) << "null is none";
   request.input = json::parse(R"({"since":"x"})");
   request.instructions = std::string(10'001, 'x');
   EXPECT_EQ(code(request), Code::invalid);

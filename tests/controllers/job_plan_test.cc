@@ -116,6 +116,22 @@ TEST(JobPlan, a_clock_set_back_does_not_silence_the_schedule) {
             Texts{"start run for 2026-03-01T11:00:00Z"});
 }
 
+TEST(JobPlan, a_disk_limit_counts_only_against_an_engine_that_has_none) {
+  auto job = a_job().with("sandbox", R"({"resources":{"diskMiB":10},"engine":"big"})");
+  Observed observed = everything();
+  Time now = at("2026-03-01T10:00:00Z");
+  EXPECT_EQ(reason(plan(job.object, observed, now).status, "Ready"), "True Ready") << "not known";
+  observed.disk_limits = {{"default", false}, {"big", true}};
+  EXPECT_EQ(reason(plan(job.object, observed, now).status, "Ready"), "True Ready");
+  observed.disk_limits["big"] = false;
+  EXPECT_EQ(reason(plan(job.object, observed, now).status, "Ready"), "False DiskLimitUnsupported");
+  observed.workspace.emplace().defaults.resources.disk_mib = 10;
+  auto by_default = a_job();
+  EXPECT_EQ(reason(plan(by_default.object, observed, now).status, "Ready"),
+            "False DiskLimitUnsupported")
+      << "the workspace's default";
+}
+
 struct DstCase {
   const char *zone, *cron, *from, *to;
   size_t starts;

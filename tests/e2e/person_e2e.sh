@@ -34,6 +34,14 @@ expect "get runs columns" 0 '^NAME +JOB +PHASE +TRIGGER +AGE +DURATION +COST' um
 expect "field selector" 0 "$run" umpctl get runs --field-selector status.phase=Succeeded
 expect "label selector" 0 "$run" umpctl get runs -l umpteenth.dev/job=hello
 
+expect "a run that has ended cannot be cancelled" 1 "run/$run has already ended: Succeeded" umpctl cancel "run/$run"
+told() { umpctl describe job hello | grep -q "RunSucceeded.*run $run succeeded"; }
+eventually "describe job tells of its runs" 10 told
+expect "an input that is not declared is refused" 1 'spec.input.m: .*does not declare it' umpctl run hello --input '{"m":3}'
+expect "the history is the person's alone" 0 '!system:controller' umpctl history job hello
+expect "the workspace counts its jobs" 0 '^default +0 +[1-9]' umpctl get workspaces
+expect "a model provider is Ready" 0 '^hello-script +Scripted +True +1 ' umpctl get modelproviders
+
 expect "a run fails as its job says" 1 'Failed' umpctl run "$(umpctl get jobs -o name | grep -i fail | head -1 | sed 's|.*/||')" --wait
 
 long=$(umpctl get jobs -o name | grep -iE 'long|sleep|slow' | head -1 | sed 's|.*/||')
@@ -42,6 +50,7 @@ long_run=$(newest_run "$long")
 eventually "a long run is running" 30 in_phase "$long_run" Running
 expect "cancel" 0 'cancel requested' umpctl cancel "run/$long_run"
 eventually "it ends as cancelled" 15 in_phase "$long_run" Cancelled
+expect "its timeline says who asked" 0 'Cancelled \(by admin\)' umpctl timeline "run/$long_run"
 eventually "its sandbox is gone" 10 sh -c "! curl -sS --unix-socket '$ENGINE' 'http://engine/containers/json?all=1' | grep -q '$long_run'"
 
 sed 's/^  instruction:.*/  instruction: changed once/; /^  instruction:/,/^  [a-z]/{/^    /d}' examples/jobs/hello.yaml >"$WORK/changed.yaml"
@@ -53,6 +62,10 @@ expect "history names actor and change" 0 'admin' umpctl history job hello
 expect "get --at shows the old text" 0 '!changed once' umpctl get job hello --at "$first" -o yaml
 expect "rollback" 0 "rolled back to $first" umpctl rollback job hello --to "$first"
 expect "the old text is back" 0 '!changed once' umpctl get job hello -o yaml
+expect "history names the rollback" 0 "roll back jobs/default/hello to $first" umpctl history job hello
+umpctl delete job hello >/dev/null
+expect "rollback of a deleted job" 0 "restored as it was at $first" umpctl rollback job hello --to "$first"
+expect "restores it" 0 '^hello ' umpctl get job hello
 expect "rollback to what is no revision" 1 'error|Error' umpctl rollback job hello --to 999999999
 
 timeout 20 umpctl get runs -w >"$WORK/watch" 2>&1 &

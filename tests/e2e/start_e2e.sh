@@ -23,6 +23,8 @@ ok "umpd starts"
 [ "$(stat -c %a "$D/encryption.key")" = 600 ] && ok "the generated key is 0600" || bad "the generated key is 0600"
 grep -qi 'back.*up' "$D.log" && ok "a generated key comes with a warning" || bad "a generated key comes with a warning"
 expect "a second umpd on the same data is refused" 1 'another umpd uses' umpd serve --data-dir "$D" --port 0
+port=$(sed -n 's/^ *server: .*:\([0-9]*\)"\{0,1\}$/\1/p' "$D/kubeconfig" | head -1)
+expect "a port that is taken is named with its option" 1 "umpd: server.port $port: listen on 127.0.0.1:$port: Address already in use; .*another port" umpd serve --data-dir "$WORK/taken" --port "$port" --engine "unix://$ENGINE"
 token=$(umpctl get --raw /version >/dev/null && sed -n 's/^ *token: *"\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' "$D/kubeconfig" | head -1)
 [ -n "$token" ] && ! grep -q "$token" "$D.log" && ok "the admin token is not in the log" || bad "the admin token is not in the log"
 server=$(sed -n 's/^ *server: *"\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' "$D/kubeconfig" | head -1)

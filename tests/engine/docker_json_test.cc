@@ -18,6 +18,7 @@ TEST(DockerJson, a_hardened_container_is_asked_for) {
   s.cpus = 0.5;
   s.memory_bytes = 64 << 20;
   s.pids = 256;
+  s.disk_bytes = int64_t{2} << 30;
   s.networks = {{"run-net", "10.201.0.3", {}}, {"second", "", {}}};
   s.extra_hosts = {"umpteenth:10.201.0.2"};
   s.dns = {"127.0.0.1"};
@@ -31,6 +32,7 @@ TEST(DockerJson, a_hardened_container_is_asked_for) {
   EXPECT_EQ(h.get_int("Memory"), 64 << 20);
   EXPECT_EQ(h.get_int("MemorySwap"), 64 << 20);  // no swap
   EXPECT_EQ(h.get_int("PidsLimit"), 256);
+  EXPECT_EQ(h.get("StorageOpt").dump(), R"({"size":"2147483648"})");
   EXPECT_EQ(h.get_string("NetworkMode"), "run-net");
   EXPECT_EQ(h.get("Dns").dump(), R"(["127.0.0.1"])");
   EXPECT_EQ(h.at_path({"RestartPolicy", "Name"}).as_string(), "no");

@@ -160,6 +160,7 @@ engine::Info FakeEngine::info() {
   i.runtimes = {"runc"};
   i.cgroup_version = "2";
   i.storage_driver = "memory";
+  i.disk_limit = disk_limit_;
   i.memory_bytes = int64_t{8} << 30;
   i.cpus = 4;
   return i;

@@ -2,6 +2,7 @@
 // of the world (an engine that is down or slow, a container that dies) is at the test's hand.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <list>
@@ -66,6 +67,7 @@ class FakeEngine : public engine::Engine {
   std::string add_image(const std::string& name, const std::string& arch = "amd64");  // its id
 
   // Troubles.
+  void set_disk_limit(bool enforced) { disk_limit_ = enforced; }
   void set_down(bool down);  // every call fails, running execs and event streams break
   void kill_container(const std::string& id_or_name, int exit_code = 137, bool oom = false);
   void set_pid(const std::string& id_or_name, int64_t pid);             // what inspect says
@@ -137,6 +139,7 @@ class FakeEngine : public engine::Engine {
   mutable std::recursive_mutex mutex_;
   std::condition_variable_any changed_;
   bool down_ = false;
+  std::atomic<bool> disk_limit_{false};
   int next_ = 1;
   int64_t ticks_ = 0;
   std::map<std::string, std::unique_ptr<FakeContainer>> containers_;
