@@ -26,7 +26,7 @@ while read -r _ new _; do
   printf '%s\n' "$blobs" | while read -r id path; do
     git cat-file blob "$id" | grep -aqE "$secret" || continue
     git cat-file blob "$id" | sed -E "s/$sealed//g" | grep -aq stringData || continue
-    echo "umpteenth: $path: spec.stringData: Forbidden: a file in git must not hold clear values; use umpctl apply" >&2
+    echo "umpteenth: $path: spec.stringData: Forbidden: a file in git must not hold clear values; use umpctl apply, or umpctl seal for a file" >&2
     exit 1
   done || exit 1
 done

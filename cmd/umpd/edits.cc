@@ -17,9 +17,9 @@ void check_place(const apis::Kind& kind, const store::Key& key, const json::Valu
 
 void admit_sealed(const apis::Sealer& sealer, json::Value& secret, const json::Value* live) {
   if (secret.at_path({"spec", "stringData"}).size() > 0)
-    throw Error(
-        Code::invalid,
-        "spec.stringData: Forbidden: a file in git must not hold clear values; use umpctl apply");
+    throw Error(Code::invalid,
+                "spec.stringData: Forbidden: a file in git must not hold clear values; use umpctl "
+                "apply, or umpctl seal for a file");
   apis::admit_secret(sealer, secret, live);
 }
 

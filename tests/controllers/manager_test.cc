@@ -121,6 +121,30 @@ TEST_F(ManagerTest, look_again_comes_back_after_its_time_and_terminal_does_not) 
   EXPECT_EQ(times("never"), 1U);
 }
 
+TEST_F(ManagerTest, what_comes_while_events_settle_is_one_reconcile) {
+  create("a");
+  Manager manager(*store, clock);
+  auto settling = recording([](auto&, auto) { return Outcome::done(); });
+  settling.settle = Duration(500);
+  manager.add(std::move(settling));
+  manager.start();
+  std::atomic<int> delivered{0};
+  auto watch = store->watch("jobs", store->revision(), [&](const store::Event&) { ++delivered; });
+  for (int i = 0; i < 5; ++i) {
+    json::Value object = store->find(key_of("a"))->parse();
+    object["spec"].set("instruction", std::to_string(i));
+    store->commit_one({store::Verb::update, key_of("a"), object, std::nullopt}, "test", "update");
+  }
+  ASSERT_TRUE(eventually([&] { return delivered == 5; }));
+  clock.advance(Duration(499));
+  EXPECT_EQ(times("a"), 0U);
+  clock.advance(Duration(1));
+  EXPECT_TRUE(eventually([&] { return times("a") == 1; }));
+  clock.advance(Duration(10'000));
+  EXPECT_TRUE(manager.stop(Duration(5000)));
+  EXPECT_EQ(times("a"), 1U);
+}
+
 TEST_F(ManagerTest, a_reconcile_past_its_deadline_is_told_to_stop) {
   create("slow");
   Manager manager(*store, clock);
