@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "client/printable.h"
+
 namespace umpteenth::client {
 namespace {
 
 std::string one_line(std::string text, size_t max) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  text = printable_line(text);
   if (text.size() > max) {
     size_t cut = max;
     while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;

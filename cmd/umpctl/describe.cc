@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apis/object.h"
+#include "client/printable.h"
 #include "cmd/umpctl/output.h"
 
 namespace umpteenth::umpctl {
@@ -116,7 +117,7 @@ void write(const std::vector<Line>& lines, size_t indent, std::string& text) {
     if (!l.key.empty()) row += l.key + ":";
     if (!l.key.empty() && !l.value.empty()) row.append(width - l.key.size() + 2, ' ');
     row += l.value;
-    text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
+    text += client::printable_line(row.substr(0, row.find_last_not_of(' ') + 1)) + "\n";
     const bool item = l.key.starts_with("- ") || l.key.starts_with("  ");
     write(l.below, indent + (item ? 4 : 2), text);
   }
@@ -129,11 +130,6 @@ void add_pairs(std::vector<Line>& lines, const std::string& head, const json::Va
   for (const json::Member& m : pairs.members())
     all.below.push_back({"", m.key + "=" + plain(m.value), {}});
   lines.push_back(std::move(all));
-}
-
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
 }
 
 void write_table(const std::string& head, const std::vector<const char*>& columns,
@@ -153,7 +149,7 @@ std::string conditions_text(const json::Value& conditions, int64_t generation) {
     rows.push_back(
         {c.get_string("type"), c.get_string("status"), c.get_string("reason"),
          c.get_string("lastTransitionTime"),
-         one_line(c.get_string("message")) +
+         client::printable_line(c.get_string("message")) +
              (seen < generation ? " (seen at generation " + std::to_string(seen) + ")" : "")});
   }
   std::string text;
@@ -167,7 +163,8 @@ std::string events_text(const json::Value& events) {
   if (const json::Value& items = events.get("items"); items.is_array())
     for (const json::Value& e : items.items())
       rows.push_back({e.get_string("lastTimestamp"), e.get_string("type"), e.get_string("reason"),
-                      std::to_string(e.get_int("count", 1)), one_line(e.get_string("message"))});
+                      std::to_string(e.get_int("count", 1)),
+                      client::printable_line(e.get_string("message"))});
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a[0] < b[0]; });
   std::string text;

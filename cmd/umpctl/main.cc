@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "client/printable.h"
 #include "cmd/umpctl/command.h"
 
 namespace umpteenth::umpctl {
@@ -93,11 +94,11 @@ int main_of(std::vector<std::string> words) {
     return rc;
   } catch (const client::ServerError& e) {
     std::cout.flush();
-    std::cerr << reason_of(e) << e.message() << "\n";
+    std::cerr << reason_of(e) << client::printable(e.message()) << "\n";
     return diff ? kUsage : kError;
   } catch (const Error& e) {
     std::cout.flush();
-    std::cerr << "error: " << e.message() << "\n";
+    std::cerr << "error: " << client::printable(e.message()) << "\n";
     return diff || e.code() == Code::bad_request ? kUsage : kError;
   }
 }

@@ -2,17 +2,25 @@
 
 #include <algorithm>
 
+#include <unistd.h>
+
 #include "apis/object.h"
 #include "apis/yaml.h"
 #include "base/error.h"
 #include "client/jsonpath.h"
+#include "client/printable.h"
 
 namespace umpteenth::umpctl {
 namespace {
 
 std::string cell_text(const json::Value& cell) {
   if (cell.is_null()) return "";
-  return cell.is_string() ? cell.as_string() : cell.dump();
+  return client::printable_line(cell.is_string() ? cell.as_string() : cell.dump());
+}
+
+// Data goes through pipes as it is.
+bool to_terminal(const std::ostream& out) {
+  return &out == &std::cout && isatty(STDOUT_FILENO) != 0;
 }
 
 size_t display_width(const std::string& text) {  // code points: names and ages are ASCII anyway
@@ -58,7 +66,7 @@ void print_custom_columns(std::ostream& out, const std::string& spec, const json
   for (const json::Value& o : objects) {
     std::vector<std::string> row;
     for (const std::string& path : paths) {
-      std::string text = client::jsonpath(path, o);
+      std::string text = client::printable_line(client::jsonpath(path, o));
       row.push_back(text.empty() ? "<none>" : text);
     }
     rows.push_back(row);
@@ -80,6 +88,10 @@ Output parse_output(const std::string& text) {
   throw Error(Code::bad_request,
               "--output is \"" + text +
                   "\", it must be json, yaml, name, wide, jsonpath=… or custom-columns=…");
+}
+
+void print_text(std::ostream& out, const std::string& text) {
+  out << (to_terminal(out) ? client::printable(text) : text);
 }
 
 std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t indent) {
@@ -132,7 +144,7 @@ void print_object(std::ostream& out, const Output& output, const apis::Kind& kin
       out << apis::to_yaml(object);
       break;
     case Output::Form::jsonpath:
-      out << client::jsonpath(output.argument, object);
+      print_text(out, client::jsonpath(output.argument, object));
       break;
     case Output::Form::custom_columns:
       print_custom_columns(out, output.argument, object);

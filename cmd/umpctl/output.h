@@ -24,6 +24,9 @@ std::string object_name(const apis::Kind& kind,
 void print_object(std::ostream& out, const Output& output, const apis::Kind& kind,
                   const json::Value& object);
 
+// Text that others made: as it is, but to a terminal without what a terminal obeys.
+void print_text(std::ostream& out, const std::string& text);
+
 // Rows of cells as lines of aligned columns, three spaces between them.
 std::string aligned(const std::vector<std::vector<std::string>>& rows, size_t indent = 0);
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/nearest.h"
+#include "client/printable.h"
 #include "cmd/umpctl/output.h"
 
 namespace umpteenth::umpctl {
@@ -210,8 +211,9 @@ std::string failure_text(const Manifest& m, const Error& error) {
   for (const auto& [line, what] : places)
     text += "error: " + (line > 0 ? m.place.file + ":" + std::to_string(line) : m.source) + ": " +
             what + "\n";
-  if (!text.empty()) return text;
-  return "error: " + m.source + ": " + object_name(*m.kind, m.name) + ": " + error.message() + "\n";
+  if (!text.empty()) return client::printable(text);
+  return client::printable("error: " + m.source + ": " + object_name(*m.kind, m.name) + ": " +
+                           error.message() + "\n");
 }
 
 bool is_dry_run(Invocation& line) {

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/http/message.h"
+#include "client/printable.h"
 #include "client/timeline_text.h"
 #include "cmd/umpctl/command.h"
 #include "cmd/umpctl/output.h"
@@ -117,7 +118,7 @@ int ended_as(const json::Value& run) {
   const apis::Phase phase = phase_of(run);
   std::cerr << "run/" << apis::name_of(run) << " " << apis::to_string(phase);
   if (const std::string message = status.get_string("message"); !message.empty())
-    std::cerr << ": " << message;
+    std::cerr << ": " << client::printable_line(message);
   std::cerr << "\n";
   return phase == apis::Phase::succeeded ? kOk : kError;
 }
@@ -239,7 +240,7 @@ int logs(Invocation& line) {
   if (line.on("follow")) params.emplace_back("follow", "true");
   line.client().stream(client::Client::path_of(apis::run_kind(), line.ns(), name, "log"), params,
                        "text/plain", [&](std::string_view text) {
-                         std::cout << text << "\n";
+                         print_text(std::cout, std::string(text) + "\n");
                          if (line.on("follow")) std::cout.flush();
                          return true;
                        });

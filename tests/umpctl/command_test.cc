@@ -146,6 +146,13 @@ TEST(Table, is_aligned_and_keeps_its_widths_over_a_watch) {
   EXPECT_EQ(out.str(), "NAME          AGE\na-long-name   5s\nb\nc             7s\n");
 }
 
+TEST(Table, shows_control_characters) {
+  std::ostringstream out;
+  TablePrinter({}).print(out, json::parse(R"({"columnDefinitions":[{"name":"A","priority":0}],
+    "rows":[{"cells":["x\u001b[31my\nz"]}]})"));
+  EXPECT_EQ(out.str(), "A\nx^[[31my z\n");
+}
+
 TEST(Table, is_sorted_by_a_time_of_its_objects) {
   json::Value table = json::parse(
       R"({"rows":[{"cells":["b"],"object":{"lastTimestamp":"2026-01-02T00:00:00Z"}},

@@ -78,6 +78,15 @@ status:
 )")));
 }
 
+TEST(Describe, shows_what_a_sandbox_wanted_the_terminal_to_do) {
+  const std::string text = described(
+      "Run", R"({metadata: {name: r}, status: {summary: "\e[2Jgone", outputs: {"\e]x": "a\rb"}}})",
+      R"({items: [{reason: X, message: "\e[A", lastTimestamp: ""}]})");
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find('\r'), std::string::npos);
+  EXPECT_NE(text.find("^[[2Jgone"), std::string::npos) << text;
+}
+
 TEST(Describe, a_secret_names_its_keys_only) {
   const std::string text = described(
       "Secret", "{metadata: {name: s}, spec: {sealedData: {token: v1.abc, user: v1.def}}}");
