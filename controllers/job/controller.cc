@@ -15,10 +15,16 @@ constexpr char kActor[] = "system:controller:job";
 void add_providers(const store::Store& store, const std::string& ns, Observed& observed) {
   for (const auto& record :
        store.list({.kind = "modelproviders", .ns = ns, .limit = 0, .next = ""}).items) {
-    auto spec = apis::model_provider_spec_from(record->parse().get("spec"));
+    json::Value object = record->parse();
+    auto spec = apis::model_provider_spec_from(object.get("spec"));
     std::set<std::string> models;
     for (const auto& model : spec.models) models.insert(model.name);
-    observed.providers.emplace(record->key.name, std::move(models));  // the first one found wins
+    bool first = observed.providers.emplace(record->key.name, std::move(models)).second;
+    if (!first) continue;  // the one found before wins
+    auto ready = apis::find_condition(object, "Ready");
+    if (ready && ready->status == "False") {
+      observed.provider_problems.emplace(record->key.name, ready->message);
+    }
   }
 }
 

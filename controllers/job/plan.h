@@ -32,6 +32,7 @@ struct Observed {
   std::vector<RunOf> runs;                                 // oldest first
   std::map<std::string, std::set<std::string>> secrets;    // those that exist: name → keys
   std::map<std::string, std::set<std::string>> providers;  // those visible: name → model names
+  std::map<std::string, std::string> provider_problems;    // of those that say they are not Ready
   std::map<std::string, bool> disk_limits;  // whether a SandboxEngine can limit disk space; only
                                             // of engines that have said so
   std::optional<apis::WorkspaceSpec> workspace;

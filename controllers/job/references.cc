@@ -52,6 +52,10 @@ apis::Condition model_resolved(const apis::JobSpec& resolved, const Observed& ob
     return missing("ModelMissing", "model provider " + model.provider + " has no model " + name +
                                        " (its models: " + joined(provider->second) + ")");
   }
+  auto problem = observed.provider_problems.find(model.provider);
+  if (problem != observed.provider_problems.end()) {
+    return missing("ProviderNotReady", "model provider " + model.provider + ": " + problem->second);
+  }
   return {"ModelResolved", "True", "Resolved", model.provider + "/" + model.name, 0};
 }
 

@@ -116,6 +116,19 @@ TEST(JobPlan, a_clock_set_back_does_not_silence_the_schedule) {
             Texts{"start run for 2026-03-01T11:00:00Z"});
 }
 
+TEST(JobPlan, a_provider_that_is_not_ready_makes_no_job_ready) {
+  Observed observed = everything();
+  observed.provider_problems["main"] = "spec.apiKey: secret key does not exist";
+  Plan p = plan(a_job().object, observed, at("2026-03-01T10:00:00Z"));
+  EXPECT_EQ(reason(p.status, "Ready"), "False ProviderNotReady");
+  auto condition =
+      apis::find_condition(json::Value::object({{"status", p.status}}), "ModelResolved");
+  EXPECT_EQ(condition->message, "model provider main: spec.apiKey: secret key does not exist");
+  observed.provider_problems = {{"another", "x"}};
+  EXPECT_EQ(reason(plan(a_job().object, observed, at("2026-03-01T10:00:00Z")).status, "Ready"),
+            "True Ready");
+}
+
 TEST(JobPlan, a_disk_limit_counts_only_against_an_engine_that_has_none) {
   auto job = a_job().with("sandbox", R"({"resources":{"diskMiB":10},"engine":"big"})");
   Observed observed = everything();

@@ -58,15 +58,22 @@ TEST(ModelProviderController, heals_when_its_secret_appears_and_notices_when_it_
   World world(ground, [](const agent::Params&) { return succeed(); });
   ground->create("modelproviders", "default", "keyed",
                  R"({"type":"OpenAI","models":[{"name":"m","id":"m"}],"apiKey":{"secret":"k"}})");
+  ground->create_job("user", R"({"model":{"provider":"keyed","name":"m"}})");
   world.start();
+  auto job_is = [&](const std::string& beginning) {
+    return world.passes(
+        [&] { return ready(ground->get("jobs", "default", "user")).starts_with(beginning); });
+  };
   auto is = [&](const std::string& beginning) {
     return world.passes([&] {
       return ready(ground->get("modelproviders", "default", "keyed")).starts_with(beginning);
     });
   };
   EXPECT_TRUE(is("False SecretNotFound"));
+  EXPECT_TRUE(job_is("False ProviderNotReady: model provider keyed: spec.apiKey: secret k"));
   ground->create("secrets", "default", "k", R"({"sealedData":{"value":"v1.k.x"}})");
   EXPECT_TRUE(is("True Configured"));
+  EXPECT_TRUE(job_is("True Ready"));
   ground->remove("secrets", "k");
   EXPECT_TRUE(is("False SecretNotFound"));
 }
