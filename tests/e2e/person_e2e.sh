@@ -68,7 +68,7 @@ expect "rollback of a deleted job" 0 "restored as it was at $first" umpctl rollb
 expect "restores it" 0 '^hello ' umpctl get job hello
 expect "rollback to what is no revision" 1 'error|Error' umpctl rollback job hello --to 999999999
 
-timeout 20 umpctl get runs -w >"$WORK/watch" 2>&1 &
+timeout 120 umpctl get runs -w >"$WORK/watch" 2>&1 &
 watcher=$!
 sleep 0.5
 expect "a run to be watched" 0 '' umpctl run hello --wait
@@ -88,7 +88,7 @@ if command -v kubectl >/dev/null; then
   [ "$(revisions)" = "$before" ] && ok "which changes nothing" || bad "which changes nothing"
   expect "kubectl wait" 0 'condition met' kubectl wait --for=condition=Ready jobs.umpteenth.dev/hello --timeout=10s
   expect "kubectl describe" 0 '^Name: +hello' kubectl describe jobs.umpteenth.dev hello
-  timeout 20 kubectl get runs -w >"$WORK/kwatch" 2>&1 &
+  timeout 120 kubectl get runs -w >"$WORK/kwatch" 2>&1 &
   watcher=$!
   sleep 1
   umpctl run hello --wait >/dev/null 2>&1
