@@ -245,8 +245,14 @@ TEST_P(RunsLeaveNothing, no_namespace_link_mount_process_or_descriptor_however_m
   const auto all_succeed = [&](size_t count) {
     std::vector<std::string> names;
     for (size_t i = 0; i < count; ++i) names.push_back(start_run("hello"));
-    return std::ranges::all_of(
-        names, [&](const std::string& name) { return ends(name, Phase::succeeded); });
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120 + 15 * count);
+    return std::ranges::all_of(names, [&](const std::string& name) {
+      eventually([&] { return apis::terminal(ground_.status(name).phase); },
+                 std::chrono::duration_cast<std::chrono::milliseconds>(
+                     deadline - std::chrono::steady_clock::now()));
+      EXPECT_EQ(ground_.status(name).phase, Phase::succeeded) << ground_.run(name).dump_pretty();
+      return ground_.status(name).phase == Phase::succeeded;
+    });
   };
   ASSERT_TRUE(all_succeed(6)) << "what is made once, is there now";
   const Traces before = traces();

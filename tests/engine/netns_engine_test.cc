@@ -9,11 +9,9 @@
 
 #include "base/error.h"
 #include "base/subprocess.h"
-#include "engine/docker.h"
 #include "engine/namespaces.h"
 #include "engine/netns.h"
-#include "tests/support/engine_fixture.h"
-#include "tests/support/paths.h"
+#include "tests/engine/sandboxes.h"
 
 namespace umpteenth::engine {
 namespace {
@@ -34,61 +32,20 @@ bool readable(int fd, int timeout_ms) {
   return poll(&wanted, 1, timeout_ms) == 1;
 }
 
-class NetnsEngineTest : public ::testing::Test {
+class NetnsEngineTest : public SandboxesTest {
  protected:
   void SetUp() override {
-    const support::TestEngine& test = support::test_engine();
-    if (!test.skip.empty()) GTEST_SKIP() << test.skip;
     if (geteuid() != 0) GTEST_SKIP() << "entering a namespace needs root";
-    endpoint_ = test.endpoint;
-    engine_ = make_docker_engine({.endpoint = test.endpoint});
-    images_ =
-        std::make_unique<SandboxImages>(*engine_, instance(),
-                                        std::map<std::string, std::filesystem::path>{
-                                            {engine_->info().arch, support::bin_dir() + "/ump"}});
+    SandboxesTest::SetUp();
   }
 
-  void TearDown() override {
-    if (!engine_) return;
-    for (const Container& c : engine_->list_containers({{kLabelInstance, instance()}}))
-      engine_->remove_container(c.id);
+  std::string with_the_name(const std::string& name) {
+    return sandbox(name, [](ContainerSpec& s) { s.extra_hosts = {"umpteenth:127.0.0.1"}; });
   }
-
-  static void TearDownTestSuite() {
-    const support::TestEngine& test = support::test_engine();
-    if (!test.skip.empty()) return;
-    const auto engine = make_docker_engine({.endpoint = test.endpoint});
-    for (const Image& i : engine->list_images({{kLabelInstance, instance()}}))
-      engine->remove_image(i.id);
-  }
-
-  static std::string instance() { return "netns-test-" + std::to_string(getpid()); }
-
-  std::string sandbox(const std::string& name) {
-    ContainerSpec s;
-    s.name = "nt-" + std::to_string(getpid()) + "-" + name;
-    s.image = images_->ensure_prepared("umpteenth-busybox:latest");
-    s.entrypoint = {kUmpPath, "init", "--ttl", "10m"};
-    s.user = "0:0";
-    s.labels = {{kLabelInstance, instance()}, {kLabelRole, "sandbox"}};
-    s.cap_drop = {"ALL"};
-    s.memory_bytes = 64 << 20;
-    s.pids = 64;
-    s.network_mode = "none";
-    s.extra_hosts = {"umpteenth:127.0.0.1"};
-    s.dns = {"127.0.0.1"};
-    const std::string id = engine_->create_container(s);
-    engine_->start_container(id);
-    return id;
-  }
-
-  std::string as_agent(const std::string& id, const std::string& script) {
-    std::string out;
-    const auto exec =
-        engine_->exec(id, {{"bash", "-lc", script}, {}, "1000:1000", "/workspace", false},
-                      [&](Output, std::string_view bytes) { out += bytes; });
-    EXPECT_TRUE(exec->wait(Duration{60'000})) << script;
-    return out;
+  std::string inside(const std::string& id, const std::string& script) {
+    const Ran ran = as_agent(id, script);
+    EXPECT_TRUE(ran.code) << script;
+    return ran.out;
   }
 
   // In the engine's own network namespace, so that nothing of the machine's is touched.
@@ -100,21 +57,17 @@ class NetnsEngineTest : public ::testing::Test {
     c.env = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
     return system_runner().run(c);
   }
-
-  std::string endpoint_;
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<SandboxImages> images_;
 };
 
 TEST_F(NetnsEngineTest, a_sandbox_without_a_network_reaches_the_listener_by_name) {
-  const std::string id = sandbox("reach"), other = sandbox("other");
+  const std::string id = with_the_name("reach"), other = with_the_name("other");
   const NamespaceListener there = listen_in_sandbox(*engine_, id, kPort);
-  EXPECT_NE(as_agent(id, "cat /etc/hosts; timeout 5 nc -w 1 umpteenth 8081 -e true && echo REACHED")
+  EXPECT_NE(inside(id, "cat /etc/hosts; timeout 5 nc -w 1 umpteenth 8081 -e true && echo REACHED")
                 .find("REACHED"),
             std::string::npos);
   EXPECT_TRUE(readable(there.socket.get(), 10'000)) << "its connection arrived here";
   EXPECT_FALSE(readable(there.process.get(), 0)) << "it lives";
-  const std::string elsewhere = as_agent(
+  const std::string elsewhere = inside(
       other, "timeout 5 nc -w 1 127.0.0.1 8081 -e true && echo REACHED; ip -o addr; ip route");
   EXPECT_EQ(elsewhere.find("REACHED"), std::string::npos) << "the listener is in one sandbox only";
   EXPECT_EQ(elsewhere.find("eth"), std::string::npos) << elsewhere;
@@ -124,10 +77,10 @@ TEST_F(NetnsEngineTest, nobody_inside_can_take_the_address_or_join_it) {
   const std::string id = sandbox("taken");
   const NamespaceListener there = listen_in_sandbox(*engine_, id, kPort);
   const std::string tried =
-      as_agent(id,
-               "for a in 127.0.0.1 0.0.0.0; do timeout 2 httpd -f -p $a:8081 2>&1; done; "
-               "timeout 2 nc -l -p 8081 </dev/null 2>&1; echo; "
-               "timeout 1 httpd -f -p 127.0.0.1:8082; echo other: $?");
+      inside(id,
+             "for a in 127.0.0.1 0.0.0.0; do timeout 2 httpd -f -p $a:8081 2>&1; done; "
+             "timeout 2 nc -l -p 8081 </dev/null 2>&1; echo; "
+             "timeout 1 httpd -f -p 127.0.0.1:8082; echo other: $?");
   size_t refused = 0;
   for (size_t at = 0; (at = tried.find("in use", at)) != std::string::npos; ++at) ++refused;
   EXPECT_EQ(refused, 3U) << tried;
@@ -140,7 +93,7 @@ TEST_F(NetnsEngineTest, an_address_that_is_taken_already_is_a_conflict) {
       id, {{"httpd", "-f", "-p", "127.0.0.1:8081"}, {}, "1000:1000", "/workspace", false},
       [](Output, std::string_view) {});
   ASSERT_TRUE(
-      becomes([&] { return as_agent(id, "grep -c ':1F91 ' /proc/net/tcp").starts_with("1"); }));
+      becomes([&] { return inside(id, "grep -c ':1F91 ' /proc/net/tcp").starts_with("1"); }));
   try {
     listen_in_sandbox(*engine_, id, kPort);
     FAIL() << "two listeners";
@@ -181,7 +134,7 @@ TEST_F(NetnsEngineTest, a_namespace_lives_as_long_as_its_listener_and_no_longer)
 }
 
 TEST_F(NetnsEngineTest, whether_it_can_be_is_tried_once_a_runtime) {
-  Namespaces here(*engine_, *images_, instance(), endpoint_);
+  Namespaces here(*engine_, *images_, instance(), support::test_engine().endpoint);
   EXPECT_EQ(here.obstacle("runc"), "");
   EXPECT_EQ(here.obstacle(""), "") << "the engine's default runtime";
   EXPECT_NE(here.obstacle("runsc").find("runsc"), std::string::npos);

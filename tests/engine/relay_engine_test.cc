@@ -10,24 +10,17 @@
 #include "base/fd.h"
 #include "base/http/server.h"
 #include "base/subprocess.h"
-#include "engine/docker.h"
 #include "engine/relay.h"
-#include "tests/support/engine_fixture.h"
-#include "tests/support/paths.h"
+#include "tests/engine/sandboxes.h"
 
 namespace umpteenth::engine {
 namespace {
 
-class RelayTest : public ::testing::Test {
+class RelayTest : public SandboxesTest {
  protected:
   void SetUp() override {
-    const support::TestEngine& test = support::test_engine();
-    if (!test.skip.empty()) GTEST_SKIP() << test.skip;
-    engine_ = make_docker_engine({.endpoint = test.endpoint});
-    images_ =
-        std::make_unique<SandboxImages>(*engine_, instance(),
-                                        std::map<std::string, std::filesystem::path>{
-                                            {engine_->info().arch, support::bin_dir() + "/ump"}});
+    SandboxesTest::SetUp();
+    if (IsSkipped()) return;
     std::filesystem::create_directory(socket_folder());
     chmod(socket_folder().c_str(), 0755);
     AttachmentOptions options;
@@ -37,63 +30,14 @@ class RelayTest : public ::testing::Test {
     networks_ = std::make_unique<RunNetworks>(*engine_, *images_, options);
   }
 
-  void TearDown() override {
-    if (!networks_) return;
-    for (const Container& c : engine_->list_containers({{kLabelInstance, instance()}}))
-      engine_->remove_container(c.id);
-    for (const Network& n : engine_->list_networks({{kLabelInstance, instance()}}))
-      engine_->remove_network(n.id);
-  }
-
-  static void TearDownTestSuite() {
-    const support::TestEngine& test = support::test_engine();
-    if (!test.skip.empty()) return;
-    const auto engine = make_docker_engine({.endpoint = test.endpoint});
-    for (const Image& i : engine->list_images({{kLabelInstance, instance()}}))
-      engine->remove_image(i.id);
-  }
-
-  static std::string instance() { return "relay-test-" + std::to_string(getpid()); }
   std::filesystem::path socket_folder() const { return dir_.path() / "broker"; }
 
-  std::string sandbox(const std::string& name, const RunNetwork* network) {
-    ContainerSpec s;
-    s.name = "rt-" + std::to_string(getpid()) + "-" + name;
-    s.image = images_->ensure_prepared("umpteenth-busybox:latest");
-    s.entrypoint = {kUmpPath, "init", "--ttl", "10m"};
-    s.user = "0:0";
-    s.labels = {{kLabelInstance, instance()}, {kLabelRole, "sandbox"}};
-    s.cap_drop = {"ALL"};
-    s.memory_bytes = 64 << 20;
-    s.pids = 64;
-    s.network_mode = "none";
-    if (network != nullptr) RunNetworks::attach(*network, s);
-    const std::string id = engine_->create_container(s);
-    engine_->start_container(id);
-    return id;
-  }
-
-  struct Ran {
-    std::optional<int> code;
-    std::string out;
-  };
-  Ran as_agent(const std::string& id, const std::string& script) {
-    Ran ran;
-    const auto exec =
-        engine_->exec(id, {{"bash", "-lc", script}, {}, "1000:1000", "/workspace", false},
-                      [&](Output, std::string_view bytes) { ran.out += bytes; });
-    ran.code = exec->wait(Duration{30'000});
-    return ran;
-  }
-
   TempDir dir_;
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<SandboxImages> images_;
   std::unique_ptr<RunNetworks> networks_;
 };
 
 TEST_F(RelayTest, a_prepared_image_runs_ump_and_has_the_layout) {
-  const std::string id = sandbox("layout", nullptr);
+  const std::string id = sandbox("layout");
   const Ran ran = as_agent(
       id,
       "stat -c '%n %u %a' /workspace /ump /ump/outputs /ump/logs /run/ump /usr/local/bin/ump; "
@@ -125,7 +69,7 @@ TEST_F(RelayTest, a_sandbox_reaches_the_broker_and_nothing_else) {
 
   const RunNetwork mine = networks_->create("uid-a", {});
   const RunNetwork other = networks_->create("uid-b", {});
-  const std::string id = sandbox("a", &mine);
+  const std::string id = sandbox("a", [&](ContainerSpec& s) { RunNetworks::attach(mine, s); });
   const std::string get = "printf 'GET /x HTTP/1.0\\r\\nHost: umpteenth\\r\\n\\r\\n' | nc -w 5 ";
   const Ran ran = as_agent(id, "grep umpteenth /etc/hosts; " + get + mine.broker_address + " 8081");
   EXPECT_EQ(ran.code, 0) << ran.out;
