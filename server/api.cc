@@ -255,8 +255,9 @@ http::Site Api::site() {
   site.error_response = [this](const http::Request& request, const http::ErrorView& error) {
     return error_response(request, error.exception());
   };
-  site.accept = [this](const http::Endpoint&, const http::Endpoint& local) {
-    return !impl_->deps.sandbox_facing || !impl_->deps.sandbox_facing(local);
+  site.accept = [this](const http::Endpoint& peer, const http::Endpoint& local) {
+    const auto& sandbox_facing = impl_->deps.sandbox_facing;
+    return !sandbox_facing || (!sandbox_facing(local) && !sandbox_facing(peer));
   };
   return site;
 }

@@ -28,8 +28,9 @@ struct ServerDeps {
   std::function<std::optional<std::string>()> not_ready;
   // Prometheus lines of the other parts.
   std::function<std::string()> more_metrics;
-  // Connections to a local address that sandboxes can reach are closed at once.
-  std::function<bool(const http::Endpoint& local)> sandbox_facing;
+  // Whether an end of a connection is in a sandbox or in a network of theirs: such a connection is
+  // closed at once.
+  std::function<bool(const http::Endpoint& end)> sandbox_facing;
   Finalizers finalizers = {};
 };
 

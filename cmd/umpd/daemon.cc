@@ -151,9 +151,10 @@ class Daemon {
     listening("server.broker_port", listen.port, [&] { front_.listen(listen); });
   }
 
-  // The API is for people: connections that come in over a run's network are closed.
-  bool sandbox_facing(const http::Endpoint& local) const {
-    const auto address = net::parse_address(local.address);
+  // The API is for people: connections over a run's network, or from one by whatever way, are
+  // closed.
+  bool sandbox_facing(const http::Endpoint& end) const {
+    const auto address = net::parse_address(end.address);
     if (!address) return false;
     for (const store::RecordPtr& record : store_->list({"sandboxengines", "", 0, ""}).items) {
       const auto spec = apis::sandbox_engine_spec_from(record->parse().get("spec"));
@@ -192,7 +193,7 @@ class Daemon {
       if (ready_) return std::nullopt;
       return "umpd is starting or stopping";
     };
-    deps.sandbox_facing = [this](const http::Endpoint& local) { return sandbox_facing(local); };
+    deps.sandbox_facing = [this](const http::Endpoint& end) { return sandbox_facing(end); };
     deps.finalizers = controllers::finalizers();
     return deps;
   }

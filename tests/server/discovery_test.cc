@@ -132,11 +132,13 @@ TEST_F(Discover, impersonation_is_refused) {
 
 TEST_F(Discover, sandbox_facing_connections_are_closed) {
   Api other(
-      {*store, sealer, clock, tokens, nullptr, nullptr, {}, {}, [](const http::Endpoint& local) {
-         return local.address == "10.201.0.1";
+      {*store, sealer, clock, tokens, nullptr, nullptr, {}, {}, [](const http::Endpoint& end) {
+         return end.address.starts_with("10.201.");
        }});
   const http::Site site = other.site();
   EXPECT_FALSE(site.accept({"10.201.0.2", 4000}, {"10.201.0.1", 8080}));
+  EXPECT_FALSE(site.accept({"10.201.0.2", 4000}, {"192.0.2.2", 8080})) << "by another address";
+  EXPECT_FALSE(site.accept({"192.0.2.7", 4000}, {"10.201.0.1", 8080})) << "from another address";
   EXPECT_TRUE(site.accept({"127.0.0.1", 4000}, {"127.0.0.1", 8080}));
 }
 
