@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/tar.h"
+#include "runs/text.h"
 
 namespace umpteenth::controllers::run {
 namespace {
@@ -30,6 +31,7 @@ std::string refusal_of(const engine::TarEntry& entry) {
     case Type::directory:
       break;
   }
+  if (!runs::is_utf8(entry.name)) return "its name is not UTF-8 text";
   bool printable = std::ranges::none_of(
       entry.name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
   return printable ? "" : "its name has control characters";
