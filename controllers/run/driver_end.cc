@@ -59,9 +59,10 @@ void Driver::collect(Ending& ending) {
         ending = {apis::Phase::failed, "SandboxGone", kSandboxGone};
       return;
     }
-    std::string text = e.code() == Code::too_large
-                           ? "the artifacts exceed 50 MiB or 10000 files; none was kept"
-                           : "collecting the artifacts failed: " + log::clip(e.message());
+    std::string text =
+        e.code() == Code::too_large
+            ? "the artifacts exceed 50 MiB, 10000 files or 1024 bytes of a name; none was kept"
+            : "collecting the artifacts failed: " + log::clip(e.message());
     note_error(text);
   }
 }
