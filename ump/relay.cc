@@ -22,7 +22,7 @@
 namespace umpteenth::ump {
 namespace {
 
-constexpr int kMaxConnections = 512;
+constexpr int kMaxConnections = 1024;
 constexpr int kMaxPerSource = 320;
 // epoll's data: 0 the listener, 1 the signals, from 2 the connections, two each.
 constexpr uint64_t kFirstConnection = 2;
@@ -156,16 +156,20 @@ class Relay {
     }
   }
 
+  // A source never has more places than are free, so that however many sources flood, another one
+  // still finds some.
   RelayConnection* place_for(const sockaddr_storage& peer) {
     RelayConnection* free_slot = nullptr;
-    int of_source = 0;
+    int of_source = 0, free_slots = 0;
     for (RelayConnection& connection : connections) {
-      if (!connection.in_use())
+      if (!connection.in_use()) {
         free_slot = &connection;
-      else if (connection.is_from(peer))
+        ++free_slots;
+      } else if (connection.is_from(peer)) {
         ++of_source;
+      }
     }
-    return of_source < kMaxPerSource ? free_slot : nullptr;
+    return of_source < kMaxPerSource && of_source < free_slots ? free_slot : nullptr;
   }
 
   const int listener_;

@@ -157,26 +157,25 @@ TEST_F(UmpRelay, holds_back_a_client_whose_target_does_not_read) {
   EXPECT_TRUE(accept_target()) << "the others are served meanwhile";
 }
 
-TEST_F(UmpRelay, has_320_places_for_one_source_and_512_in_all) {
+TEST_F(UmpRelay, has_320_places_for_one_source_and_always_some_for_another) {
   std::vector<Fd> clients, targets;
-  for (int i = 0; i < 320; ++i) {
-    clients.push_back(connect_from());
-    targets.push_back(accept_target());
-    ASSERT_TRUE(targets.back()) << i;
-  }
-  const Fd refused = connect_from();
-  EXPECT_EQ(read_to_end(refused.get()), "") << "the 321st is closed";
-  for (int i = 320; i < 512; ++i) {
-    clients.push_back(connect_from("127.0.0.2"));
-    targets.push_back(accept_target());
-    ASSERT_TRUE(targets.back()) << i;
-  }
-  const Fd full = connect_from("127.0.0.3");
-  EXPECT_EQ(read_to_end(full.get()), "") << "the 513th is closed";
+  const auto take = [&](int places, const char* source) {
+    for (int i = 0; i < places; ++i) {
+      clients.push_back(connect_from(source));
+      targets.push_back(accept_target());
+      ASSERT_TRUE(targets.back()) << source << ": " << i;
+    }
+    const Fd refused = connect_from(source);
+    EXPECT_EQ(read_to_end(refused.get()), "") << source << " has all that it gets";
+  };
+  take(320, "127.0.0.1");
+  take(320, "127.0.0.2");
+  take(192, "127.0.0.3");  // as many as are left
+  take(96, "127.0.0.4");
   // A place that becomes free is given again.
   targets.front().reset();
   EXPECT_EQ(read_to_end(clients.front().get()), "");
-  const Fd next = connect_from("127.0.0.3");
+  const Fd next = connect_from("127.0.0.4");
   EXPECT_TRUE(accept_target());
 }
 
