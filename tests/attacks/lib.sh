@@ -25,10 +25,11 @@ fi
 . "$ATTACKS/../e2e/lib.sh"
 ATTACK_IMAGE=umpteenth-attacks:latest
 
-build_probe() { # the static program that does what busybox cannot
-  gcc -O1 -static -o "$WORK/probe" "$ATTACKS/probe.c" || return 1
-  printf 'FROM %s\nCOPY probe /usr/local/bin/probe\n' "$IMAGE" >"$WORK/Dockerfile"
-  tar -C "$WORK" -c Dockerfile probe |
+build_probe() { # the static programs that do what busybox cannot
+  local program
+  for program in probe flood; do gcc -O1 -static -o "$WORK/$program" "$ATTACKS/$program.c" || return 1; done
+  printf 'FROM %s\nCOPY probe flood /usr/local/bin/\n' "$IMAGE" >"$WORK/Dockerfile"
+  tar -C "$WORK" -c Dockerfile probe flood |
     engine_api POST "/build?t=$ATTACK_IMAGE" -H 'Content-Type: application/x-tar' --data-binary @- | grep -q 'Successfully tagged'
 }
 
@@ -53,7 +54,7 @@ YAML
     for job in "${JOBS[@]}" "${OTHERS[@]}"; do
       printf -- '---\napiVersion: umpteenth.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n' "$job"
       printf '  instruction: Attack.\n  model: {provider: attacker, name: scripted}\n  limits: {timeoutSeconds: 700}\n'
-      printf '  sandbox: {image: %s, runAsRoot: %s, resources: {memoryMiB: 128, pids: 64}}\n' "$ATTACK_IMAGE" "$([ "${job#*-}" = root ] && echo true || echo false)"
+      printf '  sandbox: {image: %s, runAsRoot: %s, resources: {memoryMiB: 128, pids: 64}}\n' "$ATTACK_IMAGE" "$([ "${job##*-}" = root ] && echo true || echo false)"
       case $job in
         none-* | victim) printf '  network: {mode: None}\n' ;;
         listed-*) printf '  network: {mode: AllowedDomains, allowedDomains: [listed.lab.test]}\n' ;;
@@ -100,8 +101,8 @@ nothing_arrived() { # NAME
   if [ -z "$got" ]; then ok "$1: nothing arrived anywhere"; else bad "$1: nothing arrived anywhere" "$got"; fi
 }
 
-# umpd's PSS in KiB.
-umpd_memory() { awk '/^Pss:/ { print $2 }' "/proc/$umpd_pid/smaps_rollup"; }
+# umpd's memory in KiB.
+umpd_memory() { awk '/^VmRSS:/ { print $2 }' "/proc/$umpd_pid/status"; }
 umpd_lives() { # NAME
   if kill -0 "$umpd_pid" 2>/dev/null && umpctl get --raw /readyz >/dev/null 2>&1; then ok "$1: umpd is up and ready"; else bad "$1: umpd is up and ready" "$(tail -5 "$D.log")"; fi
 }

@@ -2,12 +2,13 @@
 //
 //   probe reach ADDRESS…         TCP, UDP, ICMP, GRE and SCTP to each; prints `OPEN …` for whatever
 //                                answered, and at the end how many tries there were
+//   probe ports ADDRESS PORT…    TCP to these; prints `OPEN …` for each that answered
 //   probe dns SERVER NAME        a DNS question by UDP; prints `OPEN` when an answer comes
 //   probe serve FILE             listens where `reach` knocks; a line in FILE for each that came
 //   probe frames                 raw Ethernet frames on every interface
 //   probe calls                  system calls that would change the host or leave the sandbox
-//   probe flood ADDRESS PORT SECONDS   hostile connections to an HTTP server
 //   probe memory MIB | forks     takes memory; forks until it may not
+//   probe as UID COMMAND…        what a root job can: another user runs the command
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -121,24 +122,27 @@ static int serve(const char* path) {
   }
 }
 
+static void knock(const char* to, int port) {
+  struct sockaddr_storage a;
+  socklen_t n = address(to, port, &a);
+  int fd = socket(a.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  if (fd >= 0 && connect(fd, (struct sockaddr*)&a, n) != 0 && errno != EINPROGRESS)
+    close(fd), fd = -1;
+  add(fd, 1, "tcp", to, port);
+}
+
 static void start(const char* to) {
   struct sockaddr_storage a;
   unsigned char q[300];
   char name[128];
-  for (size_t i = 0; i < sizeof kTcp / sizeof *kTcp; ++i) {
-    socklen_t n = address(to, kTcp[i], &a);
-    int fd = socket(a.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr*)&a, n) != 0 && errno != EINPROGRESS) close(fd), fd = -1;
-    add(fd, 1, "tcp", to, kTcp[i]);
-  }
+  for (size_t i = 0; i < sizeof kTcp / sizeof *kTcp; ++i) knock(to, kTcp[i]);
   snprintf(name, sizeof name, "exfiltrated-data.attack.lab.test");
   for (int port = 53; port; port = port == 53 ? 7778 : 0) {
     socklen_t n = address(to, port, &a);
     int fd = socket(a.ss_family, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-    if (fd >= 0) {
-      sendto(fd, q, question(q, name), 0, (struct sockaddr*)&a, n);
-      sendto(fd, q, question(q, name), 0, (struct sockaddr*)&a, n);
-    }
+    if (fd >= 0 && sendto(fd, q, question(q, name), 0, (struct sockaddr*)&a, n) < 0)
+      close(fd), fd = -1;
+    if (fd >= 0) sendto(fd, q, question(q, name), 0, (struct sockaddr*)&a, n);
     add(fd, 0, "udp", to, port);
   }
   socklen_t n = address(to, 0, &a);
@@ -146,7 +150,7 @@ static void start(const char* to) {
   unsigned char echo[16] = {v6 ? 128 : 8, 0, 0, 0, 0, 1, 0, 1};
   if (!v6) echo[2] = 0xf7, echo[3] = 0xfd;  // the sum of 0x0800 + 1 + 1, turned over
   int ping = socket(a.ss_family, SOCK_DGRAM | SOCK_NONBLOCK, v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP);
-  if (ping >= 0) sendto(ping, echo, 8, 0, (struct sockaddr*)&a, n);
+  if (ping >= 0 && sendto(ping, echo, 8, 0, (struct sockaddr*)&a, n) < 0) close(ping), ping = -1;
   add(ping, 0, "ping", to, 0);
   static const int kRaw[] = {IPPROTO_ICMP, IPPROTO_GRE, IPPROTO_SCTP, IPPROTO_RAW};
   for (size_t i = 0; i < 4; ++i) {
@@ -157,12 +161,14 @@ static void start(const char* to) {
   }
 }
 
+// Until all have been answered or refused, at most so long.
 static void finish(double seconds) {
   struct pollfd p[1024];
   double end = now() + seconds;
+  int left = n_tries;
   for (int i = 0; i < n_tries; ++i)
     p[i] = (struct pollfd){tries[i].fd, tries[i].tcp ? POLLOUT : POLLIN, 0};
-  while (now() < end) {
+  while (left > 0 && now() < end) {
     if (poll(p, (nfds_t)n_tries, 50) <= 0) continue;
     for (int i = 0; i < n_tries; ++i) {
       if (!p[i].revents) continue;
@@ -171,6 +177,7 @@ static void finish(double seconds) {
       getsockopt(p[i].fd, SOL_SOCKET, SO_ERROR, &error, &n);
       if (!error && !(p[i].revents & (POLLERR | POLLHUP))) printf("OPEN %s\n", tries[i].what);
       p[i].fd = -1;
+      --left;
     }
   }
   printf("%d tries\n", tried);
@@ -187,9 +194,11 @@ static int frames(void) {
       continue;
     }
     unsigned char f[60] = {255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 0x88, 0xb5};
-    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)i->if_index, .sll_halen = 6};
+    struct sockaddr_ll to = {
+        .sll_family = AF_PACKET, .sll_ifindex = (int)i->if_index, .sll_halen = 6};
     memset(to.sll_addr, 255, 6);
-    printf("OPEN packet socket; sent %zd\n", sendto(fd, f, sizeof f, 0, (struct sockaddr*)&to, sizeof to));
+    printf("OPEN packet socket; sent %zd\n",
+           sendto(fd, f, sizeof f, 0, (struct sockaddr*)&to, sizeof to));
   }
   printf("%d tries\n", tried);
   return 0;
@@ -223,9 +232,31 @@ static int as_init_net(void) {
   int fd = open("/proc/1/ns/net", O_RDONLY);
   return fd < 0 ? -1 : setns(fd, CLONE_NEWNET);
 }
-static int setuid_root(void) {
-  return geteuid() == 0 ? -1 : setuid(0);
+static int new_user_by_clone(void) {
+  return (int)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0) > 0 ? 0 : -1;
 }
+static int new_user_by_clone3(void) {
+  uint64_t how[11] = {CLONE_NEWUSER | CLONE_NEWNET, 0, 0, 0, SIGCHLD};
+  long pid = syscall(435, how, sizeof how);
+  if (pid == 0) _exit(0);
+  return pid > 0 ? 0 : -1;
+}
+static int read_init(void) {
+  char byte;
+  int fd = open("/proc/1/mem", O_RDONLY);
+  return fd < 0 ? -1 : (int)pread(fd, &byte, 1, 0x400000);
+}
+// A machine's host may listen there, beside every network.
+static int reach_vsock(void) {
+  struct {
+    uint16_t family, none;
+    uint32_t port, cid;
+    uint32_t rest;
+  } host = {40, 0, 1024, 2, 0};
+  int fd = socket(40, SOCK_STREAM, 0);
+  return fd < 0 ? -1 : connect(fd, (struct sockaddr*)&host, sizeof host);
+}
+static int setuid_root(void) { return geteuid() == 0 ? -1 : setuid(0); }
 
 static int calls(void) {
   struct rtentry route = {.rt_flags = RTF_UP};
@@ -258,6 +289,18 @@ static int calls(void) {
   in_child("remount /proc/sys", remount_proc);
   in_child("remount /sys", remount_sys);
   in_child("setuid 0", setuid_root);
+  in_child("a user namespace by clone", new_user_by_clone);
+  in_child("a user namespace by clone3", new_user_by_clone3);
+  in_child("read init's memory", read_init);
+  in_child("the machine's host by vsock", reach_vsock);
+  refused("packet socket", socket(AF_PACKET, SOCK_RAW, htons(3)));
+  refused("raw socket", socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
+  refused("fsopen", syscall(430, "tmpfs", 0));
+  refused("mount_setattr", syscall(442, AT_FDCWD, "/", 0, "", 0));
+  refused("acct", syscall(SYS_acct, "/tmp/acct"));
+  refused("quotactl", syscall(SYS_quotactl, 0x80000700, "/dev/vda", 0, &up));
+  refused("kcmp with init", syscall(SYS_kcmp, getpid(), 1, 0, 0, 0));
+  refused("pidfd_getfd of init", syscall(438, syscall(434, 1, 0), 0, 0));
   refused("umount /proc", umount2("/proc/sys", MNT_DETACH));
   refused("pivot_root", syscall(SYS_pivot_root, "/", "/tmp"));
   refused("bpf", syscall(SYS_bpf, 0, 0, 0));
@@ -272,58 +315,29 @@ static int calls(void) {
   refused("perf_event_open", syscall(SYS_perf_event_open, 0, 0, -1, -1, 0));
   refused("userfaultfd", syscall(SYS_userfaultfd, 0));
   refused("open_by_handle_at", syscall(SYS_open_by_handle_at, AT_FDCWD, "", 0));
-  refused("process_vm_readv of init",
-          syscall(SYS_process_vm_readv, 1, &(struct { void* p; size_t n; }){&up, 8}, 1,
-                  &(struct { void* p; size_t n; }){&up, 8}, 1, 0));
+  refused("process_vm_readv of init", syscall(SYS_process_vm_readv, 1, &(struct {
+                                                void* p;
+                                                size_t n;
+                                              }){&up, 8},
+                                              1, &(struct {
+                                                void* p;
+                                                size_t n;
+                                              }){&up, 8},
+                                              1, 0));
   refused("sethostname", sethostname("x", 1));
   refused("chroot breakout by open_tree", syscall(428, AT_FDCWD, "/", 0x1));
   refused("iopl", syscall(SYS_iopl, 3));
-  for (int major = 1; major <= 259; major += major == 1 ? 7 : major == 8 ? 246 : 5) {  // mem, sd, virtblk, nvme
+  for (int major = 1; major <= 259; major += major == 1   ? 7
+                                             : major == 8 ? 246
+                                                          : 5) {  // mem, sd, virtblk, nvme
     char path[64];
     snprintf(path, sizeof path, "/tmp/dev%d", major);
-    if (mknod(path, (major == 1 ? S_IFCHR : S_IFBLK) | 0600, makedev((unsigned)major, major == 1 ? 1 : 0)) == 0)
+    if (mknod(path, (major == 1 ? S_IFCHR : S_IFBLK) | 0600,
+              makedev((unsigned)major, major == 1 ? 1 : 0)) == 0)
       refused(major == 1 ? "read /dev/mem" : "read a disk", open(path, O_RDWR));
     unlink(path);
   }
   printf("%d tries\n", tried);
-  return 0;
-}
-
-// Each kind of hostile client in turn, as many as the server takes, until the time is over.
-static int flood(const char* to, int port, double seconds) {
-  static const char* const kStarts[] = {
-      "",                                                       // silent
-      "GET /v1/state HTTP/1.1\r\nHost: umpteenth\r\nX: ",       // a header without end
-      "POST /v1/output HTTP/1.1\r\nHost: umpteenth\r\nContent-Length: 99999999999\r\n\r\n",
-      "POST /v1/output HTTP/1.1\r\nHost: umpteenth\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffff\r\n",
-      "\x05\xff", "PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n", "\r\n\r\nPROXY v2", "\x16\x03\x01\xff\xff"};
-  struct sockaddr_storage a;
-  socklen_t n = address(to, port, &a);
-  char block[4096];
-  memset(block, 'a', sizeof block);
-  int fds[900], count = 0;
-  long opened = 0, sent = 0;
-  double end = now() + seconds;
-  signal(SIGPIPE, SIG_IGN);
-  while (now() < end) {
-    if (count == 900) close(fds[rand() % count]), fds[0] = fds[--count];
-    int fd = socket(a.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-      while (count > 0) close(fds[--count]);
-      continue;
-    }
-    connect(fd, (struct sockaddr*)&a, n);
-    struct pollfd p = {fd, POLLOUT, 0};
-    poll(&p, 1, 20);
-    const char* s = kStarts[opened++ % 8];
-    send(fd, s, strlen(s), MSG_NOSIGNAL);
-    fds[count++] = fd;
-    for (int i = 0; i < count; i += 7) {
-      ssize_t more = send(fds[i], block, sizeof block, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (more > 0) sent += more;
-    }
-  }
-  printf("flood: %ld connections, %ld bytes\n", opened, sent);
   return 0;
 }
 
@@ -357,7 +371,12 @@ int main(int argc, char** argv) {
   setvbuf(stdout, 0, _IOLBF, 0);
   if (!strcmp(verb, "reach")) {
     for (int i = 2; i < argc; ++i) start(argv[i]);
-    finish(4);
+    finish(2);
+    return 0;
+  }
+  if (!strcmp(verb, "ports") && argc > 3) {
+    for (int i = 3; i < argc; ++i) knock(argv[2], atoi(argv[i]));
+    finish(1);
     return 0;
   }
   if (!strcmp(verb, "dns") && argc == 4) {
@@ -367,14 +386,19 @@ int main(int argc, char** argv) {
     int fd = socket(a.ss_family, SOCK_DGRAM | SOCK_NONBLOCK, 0);
     sendto(fd, q, question(q, argv[3]), 0, (struct sockaddr*)&a, n);
     add(fd, 0, "dns", argv[2], 53);
-    finish(1.5);
+    finish(1);
     return 0;
   }
   if (!strcmp(verb, "serve") && argc == 3) return serve(argv[2]);
   if (!strcmp(verb, "frames")) return frames();
   if (!strcmp(verb, "calls")) return calls();
-  if (!strcmp(verb, "flood") && argc == 5) return flood(argv[2], atoi(argv[3]), atof(argv[4]));
   if (!strcmp(verb, "forks")) return forks();
+  if (!strcmp(verb, "as") && argc > 3) {
+    uid_t uid = (uid_t)atoi(argv[2]);
+    if (setgid(uid) != 0 || setuid(uid) != 0) return 1;
+    execvp(argv[3], argv + 3);
+    return 1;
+  }
   if (!strcmp(verb, "memory") && argc == 3) return memory(atol(argv[2]));
   fprintf(stderr, "probe: unknown use\n");
   return 2;
