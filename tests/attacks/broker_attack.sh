@@ -26,6 +26,8 @@ on_networks || victim_broker=127.0.0.1
 inspected=$(engine_api GET "/containers/$(sandbox_of "$victim")/json")
 if grep -qF "$victim_token" <<<"$inspected"; then bad "the container's configuration has no token"; else ok "the container's configuration has no token"; fi
 if tr '\0' '\n' <"/proc/$(jq -r .State.Pid <<<"$inspected")/environ" | grep -qF "$victim_token"; then bad "init's environment has no token"; else ok "init's environment has no token"; fi
+if grep -qaFf "$victim_root/workspace/token" /proc/[0-9]*/cmdline 2>/dev/null; then bad "no command line of the host has a token"; else ok "no command line of the host has a token"; fi
+if grep -rqaF "$victim_token" "$D" "$D.log"; then bad "neither umpd's files nor its log have a token" "$(grep -rlaF "$victim_token" "$D" "$D.log")"; else ok "neither umpd's files nor its log have a token"; fi
 
 script="$CALL
 echo own: \$(call \$UMP_TOKEN GET /v1/state)
