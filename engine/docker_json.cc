@@ -46,7 +46,9 @@ json::Value host_config(const ContainerSpec& spec) {
   json::Value h = json::Value::object();
   if (!spec.cap_drop.empty()) h.set("CapDrop", json::Value::strings(spec.cap_drop));
   if (!spec.cap_add.empty()) h.set("CapAdd", json::Value::strings(spec.cap_add));
-  if (spec.no_new_privileges) h.set("SecurityOpt", json::Value::array({"no-new-privileges"}));
+  std::vector<std::string> security = spec.security_options;
+  if (spec.no_new_privileges) security.insert(security.begin(), "no-new-privileges");
+  if (!security.empty()) h.set("SecurityOpt", json::Value::strings(security));
   if (spec.cpus > 0) h.set("NanoCpus", std::llround(spec.cpus * 1e9));
   if (spec.memory_bytes > 0) {
     h.set("Memory", spec.memory_bytes);
@@ -62,7 +64,10 @@ json::Value host_config(const ContainerSpec& spec) {
   if (!spec.dns_options.empty()) h.set("DnsOptions", json::Value::strings(spec.dns_options));
   if (!spec.sysctls.empty()) h.set("Sysctls", map_value(spec.sysctls));
   if (spec.privileged) h.set("Privileged", true);
-  if (spec.host_pid) h.set("PidMode", "host");
+  if (spec.host_pid) {
+    h.set("PidMode", "host");
+    h.set("UsernsMode", "host");
+  }
   json::Value mounts = json::Value::array();
   for (const Mount& m : spec.mounts)
     mounts.push_back(json::Value::object(

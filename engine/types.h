@@ -14,7 +14,7 @@ using Labels = std::map<std::string, std::string>;
 // Labels on all that is ours.
 inline constexpr char kLabelInstance[] = "umpteenth.instance";
 inline constexpr char kLabelRole[] =
-    "umpteenth.role";  // sandbox | relay | run-network | prepared | helper
+    "umpteenth.role";  // sandbox | relay | run-network | egress | …
 inline constexpr char kLabelRun[] = "umpteenth.run";  // the run's uid
 inline constexpr char kLabelRunName[] = "umpteenth.run-name";
 inline constexpr char kLabelJob[] = "umpteenth.job";
@@ -63,6 +63,7 @@ struct ContainerSpec {
   Labels labels;
   std::vector<std::string> cap_drop, cap_add;
   bool no_new_privileges = true;
+  std::vector<std::string> security_options;  // besides it: seccomp=…, apparmor=…, label=…
   bool disable_healthcheck = true;
   double cpus = 0;
   int64_t memory_bytes = 0;  // memory and swap: no swap
@@ -76,7 +77,7 @@ struct ContainerSpec {
   std::vector<Mount> mounts;
   std::map<std::string, std::string> sysctls;
   bool privileged = false;
-  bool host_pid = false;
+  bool host_pid = false;       // and the host's user namespace
   std::string restart_policy;  // "" = no
   bool operator==(const ContainerSpec&) const = default;
 };

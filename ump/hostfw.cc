@@ -2,6 +2,7 @@
 // it takes the host's programs (PID 1's mount namespace); the network namespace is the one that the
 // engine put it in, which is the engine's own (network mode host). With --here it stays where it
 // is.
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -21,8 +22,14 @@ namespace {
 constexpr size_t kMaxRules = 16 << 20;
 constexpr int kNoProgram = 127;
 
+// Where PID 1 is closed even to root, its parent (the engine's shim) has the host's files as well.
 bool enter_hosts_files() {
-  const int fd = open("/proc/1/ns/mnt", O_RDONLY | O_CLOEXEC);
+  int fd = open("/proc/1/ns/mnt", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt", static_cast<int>(getppid()));
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+  }
   if (fd < 0 || setns(fd, CLONE_NEWNS) != 0 || chdir("/") != 0) {
     complain_errno("cannot enter the host's mount namespace");
     return false;
@@ -82,6 +89,22 @@ bool save_family(const char* family, bool six) {
   return true;
 }
 
+// The interfaces on which IPv6 is on, a line each.
+void list_ipv6_enabled(Buffer* into) {
+  DIR* folder = opendir("/proc/sys/net/ipv6/conf");
+  if (!folder) return;  // no IPv6 at all
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] == '.') continue;
+    char path[320];
+    snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", entry->d_name);
+    Buffer value;
+    if (!read_file(path, 16, &value) || value.size() == 0 || value.data()[0] != '0') continue;
+    into->append(entry->d_name);
+    into->push_back('\n');
+  }
+  closedir(folder);
+}
+
 int save() {
   if (!save_family("ipv4", false)) return kFailed;
   Buffer text;
@@ -97,6 +120,9 @@ int save() {
   text.clear();
   if (!list_links(&text)) return kFailed;
   section("links", text);
+  text.clear();
+  list_ipv6_enabled(&text);
+  section("ipv6-enabled", text);
   puts("== end");  // what lacks it was cut off
   return fflush(stdout) == 0 ? kOk : kFailed;
 }
@@ -182,10 +208,13 @@ int command_hostfw(int argc, char** argv) {
   const bool saves = strcmp(verb, "save") == 0 && argc == 1;
   const bool restores = strcmp(verb, "restore") == 0 && (argc == 2 || argc == 3);
   const bool isolates = strcmp(verb, "isolate") == 0 && argc > 1;
-  if (!saves && !restores && !isolates)
-    return usage("hostfw [--here] [--out FILE] save | restore nft|legacy [FILE] | isolate BRIDGE…");
-  for (int i = 1; isolates && i < argc; ++i)
-    if (!a_name(argv[i])) return usage("hostfw isolate: \"%s\" is no interface's name", argv[i]);
+  const bool removes = strcmp(verb, "remove") == 0 && argc == 2;
+  if (!saves && !restores && !isolates && !removes)
+    return usage(
+        "hostfw [--here] [--out FILE] save | restore nft|legacy [FILE] | isolate BRIDGE… | remove "
+        "BRIDGE");
+  for (int i = 1; (isolates || removes) && i < argc; ++i)
+    if (!a_name(argv[i])) return usage("hostfw %s: \"%s\" is no interface's name", verb, argv[i]);
   Buffer rules;
   if (restores && !(argc == 3 ? read_file(argv[2], kMaxRules, &rules)
                               : read_all(STDIN_FILENO, kMaxRules, &rules))) {
@@ -199,6 +228,7 @@ int command_hostfw(int argc, char** argv) {
   if (!here && !enter_hosts_files()) return kFailed;
   if (saves) return save();
   if (restores) return restore(argv[1], rules);
+  if (removes) return remove_link(argv[1]) ? kOk : kFailed;
   const int isolated = isolate(argc - 1, argv + 1);
   return fflush(stdout) == 0 ? isolated : kFailed;
 }

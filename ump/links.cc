@@ -103,6 +103,18 @@ bool for_each_link(Found found) {
   return fine;
 }
 
+// Sends a request that asks for an answer; errno is what the kernel answered.
+bool acknowledged(int fd, const void* request, size_t n) {
+  alignas(nlmsghdr) char answer[512];
+  if (send(fd, request, n, 0) != static_cast<ssize_t>(n)) return false;
+  if (recv(fd, answer, sizeof answer, 0) < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr))))
+    return false;
+  const auto* m = reinterpret_cast<nlmsghdr*>(answer);
+  errno = EPROTO;
+  if (m->nlmsg_type == NLMSG_ERROR) errno = -static_cast<const nlmsgerr*>(NLMSG_DATA(m))->error;
+  return errno == 0;
+}
+
 bool isolate(int fd, const Link& port) {
   struct {
     nlmsghdr head;
@@ -121,14 +133,7 @@ bool isolate(int fd, const Link& port) {
   request.isolated.rta_type = IFLA_BRPORT_ISOLATED;
   request.isolated.rta_len = RTA_LENGTH(1);
   request.value[0] = 1;
-  alignas(nlmsghdr) char answer[512];
-  if (send(fd, &request, sizeof request, 0) != sizeof request) return false;
-  if (recv(fd, answer, sizeof answer, 0) < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr))))
-    return false;
-  const auto* m = reinterpret_cast<nlmsghdr*>(answer);
-  if (m->nlmsg_type != NLMSG_ERROR) return false;
-  errno = -static_cast<const nlmsgerr*>(NLMSG_DATA(m))->error;
-  return errno == 0 || errno == ENODEV;  // it went meanwhile
+  return acknowledged(fd, &request, sizeof request) || errno == ENODEV;  // it went meanwhile
 }
 
 constexpr int kMaxPorts = 1024;  // a bridge has no more
@@ -168,6 +173,24 @@ bool isolate_ports(const char* bridge, int* ports) {
       complain_errno("cannot isolate port %s of bridge %s", ports_found[i].name, bridge);
       fine = false;
     }
+  close(fd);
+  return fine;
+}
+
+bool remove_link(const char* interface) {
+  struct {
+    nlmsghdr head;
+    ifinfomsg link;
+  } request = {};
+  request.head.nlmsg_len = sizeof request;
+  request.head.nlmsg_type = RTM_DELLINK;
+  request.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+  request.link.ifi_index = static_cast<int>(if_nametoindex(interface));
+  if (request.link.ifi_index == 0) return true;
+  const int fd = open_netlink();
+  if (fd < 0) return false;
+  const bool fine = acknowledged(fd, &request, sizeof request) || errno == ENODEV;
+  if (!fine) complain_errno("cannot remove interface %s", interface);
   close(fd);
   return fine;
 }

@@ -12,4 +12,7 @@ bool list_links(Buffer* into);
 // Sets all ports of the bridge isolated; *ports counts them.
 bool isolate_ports(const char* bridge, int* ports);
 
+// Takes the interface away; gone already is success.
+bool remove_link(const char* interface);
+
 }  // namespace umpteenth::ump

@@ -39,13 +39,14 @@ const struct Command {
     {"exec", command_exec,
      "[--pidfile FILE] [--user UID[:GID]] [--workdir DIR] [--env-stdin] -- COMMAND… | --kill FILE",
      "run a command in a process group that can be killed", true},
-    {"relay", command_relay, "--listen ADDRESS:PORT --socket PATH",
+    {"relay", command_relay,
+     "--listen ADDRESS:PORT --socket PATH [--dns ADDRESS:PORT --dns-socket PATH]",
      "forward connections to the broker's socket", true},
     {"netcheck", command_netcheck,
      "[--timeout DURATION] [--reach ADDRESS…] [--unreachable ADDRESS…]",
      "say which addresses can be reached; exits 1 where one is not as expected", true},
     {"hostfw", command_hostfw,
-     "[--here] [--out FILE] save | restore nft|legacy [FILE] | isolate BRIDGE…",
+     "[--here] [--out FILE] save | restore nft|legacy [FILE] | isolate BRIDGE… | remove BRIDGE",
      "read and change the firewall of the engine's host", true},
 };
 

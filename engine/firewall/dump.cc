@@ -49,12 +49,25 @@ Parsed parse_rule(std::string_view text) {
   return p;
 }
 
+// Interfaces as rules name them: one, or with a '+' at the end a family.
+std::string_view prefix_of(std::string_view family) { return family.substr(0, family.size() - 1); }
+
+bool overlap(std::string_view a, std::string_view b) {
+  const bool family_a = a.ends_with('+'), family_b = b.ends_with('+');
+  if (family_a && family_b)
+    return prefix_of(a).starts_with(prefix_of(b)) || prefix_of(b).starts_with(prefix_of(a));
+  if (family_a) return b.starts_with(prefix_of(a));
+  if (family_b) return a.starts_with(prefix_of(b));
+  return a == b;
+}
+
+bool contains(std::string_view a, std::string_view b) {
+  return a.ends_with('+') ? b.starts_with(prefix_of(a)) : a == b;
+}
+
 bool may_match(const Parsed& rule, const std::string& interface) {
   if (rule.in.empty()) return true;
-  const bool same = rule.in.ends_with('+')
-                        ? interface.starts_with(rule.in.substr(0, rule.in.size() - 1))
-                        : rule.in == interface;
-  return same != rule.in_inverted;
+  return rule.in_inverted ? !contains(rule.in, interface) : overlap(rule.in, interface);
 }
 
 bool harmless(const std::string& target) {

@@ -12,6 +12,7 @@ namespace umpteenth::engine::firewall {
 struct Chain {
   std::string policy;              // "-" for a chain of somebody's own
   std::vector<std::string> rules;  // without `-A chain `
+  bool operator==(const Chain&) const = default;
 };
 
 struct Dump {

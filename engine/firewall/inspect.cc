@@ -41,8 +41,11 @@ std::optional<std::string> fault_of_tables(const std::vector<Table>& tables, con
 }
 
 std::optional<std::string> fault_of_bridges(const Ruleset& wanted, const Host& host) {
-  for (const std::string& bridge : wanted.interfaces)
+  for (const std::string& bridge : wanted.interfaces) {
+    if (bridge.ends_with('+')) continue;  // run networks come and go
     if (!host.interfaces.contains(bridge)) return "bridge " + bridge + " is missing on the host";
+    if (host.ipv6_interfaces.contains(bridge)) return "IPv6 is on on bridge " + bridge;
+  }
   if (!host.bridge_filtered)
     return "net.bridge.bridge-nf-call-iptables is not 1: sandboxes of one bridge are not kept "
            "apart";
@@ -170,6 +173,16 @@ std::map<std::string, std::string> sections_of(std::string_view text) {
   return sections;
 }
 
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (end > 0) lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 }  // namespace
 
 Host parse_host(std::string_view saved) {
@@ -195,13 +208,10 @@ Host parse_host(std::string_view saved) {
   host.ipv6_present = section("ipv6") != "absent\n";
   host.ipv6 = parse_dump(section("ipv6 " + host.backend));
   host.bridge_filtered = section("bridge-nf-call-iptables") == "1\n";
-  for (std::string_view rest = sections.contains("links") ? std::string_view(sections.at("links"))
-                                                          : std::string_view();
-       !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::vector<std::string> words = words_of(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (words.empty()) continue;
+  const std::vector<std::string> with_ipv6 = lines_of(section("ipv6-enabled"));
+  host.ipv6_interfaces.insert(with_ipv6.begin(), with_ipv6.end());
+  for (const std::string& line : lines_of(section("links"))) {
+    const std::vector<std::string> words = words_of(line);
     host.interfaces.insert(words[0]);
     if (words.size() == 3) host.ports.push_back({words[1], words[0], words[2] == "isolated"});
   }
@@ -221,6 +231,10 @@ Verdict inspect(const Ruleset& wanted, const Host& host) {
     if (auto why = fault_of_tables(wanted.ipv6, host.ipv6, wanted.interfaces))
       return {false, "IPv6: " + *why};
   return {true, ""};
+}
+
+std::string restore_text(const Restore& restore) {
+  return restore.ipv6.empty() ? restore.ipv4 : restore.ipv4 + "== ipv6\n" + restore.ipv6;
 }
 
 Restore plan_restore(const Ruleset& wanted, const Host& host) {

@@ -26,6 +26,7 @@ struct Host {
   bool ipv6_present = true;      // the host's kernel has IPv6
   bool bridge_filtered = false;  // frames between ports of a bridge pass iptables (br_netfilter)
   std::set<std::string> interfaces;
+  std::set<std::string> ipv6_interfaces;  // those on which IPv6 is on
   std::vector<Port> ports;
 };
 Host parse_host(std::string_view saved);  // Error(bad_gateway)
@@ -43,6 +44,7 @@ struct Restore {
   std::string ipv4, ipv6;
   bool empty() const { return ipv4.empty() && ipv6.empty(); }
 };
+std::string restore_text(const Restore& restore);  // what `ump hostfw restore` takes
 Restore plan_restore(const Ruleset& wanted, const Host& host);
 
 // Takes out what is this installation's; the shared chains only where no other bridge uses them.

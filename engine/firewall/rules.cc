@@ -18,14 +18,16 @@ constexpr const char* kMetadata[] = {"169.254.0.0/16", "100.100.100.200/32"};
 
 const char kEstablished[] = "-m conntrack --ctstate RELATED,ESTABLISHED -j RETURN";
 
-void check_interface(const std::string& name) {
+void check_interface(const Bridge& bridge) {
+  std::string name = bridge.interface;
+  if (bridge.reach == Reach::closed && name.size() > 2 && name.ends_with('+')) name.pop_back();
   const bool fine = !name.empty() && name.size() <= 15 && name != "." && name != ".." &&
                     std::ranges::all_of(name, [](char c) {
                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                              (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
                     });
   if (!fine || name.front() == '-')
-    throw Error(Code::invalid, "bridge interface \"" + name.substr(0, 40) +
+    throw Error(Code::invalid, "bridge interface \"" + bridge.interface.substr(0, 40) +
                                    "\": not a name of at most 15 letters, digits, '-', '_', '.'");
 }
 
@@ -68,7 +70,8 @@ void drop_to(Rules& rules, const std::string& range, const std::string& interfac
   rules.push_back("-d " + range + " -i " + interface + " -j DROP");
 }
 
-Table second_line(const Desired& desired, const Rules& blocked, const std::string& own) {
+Table second_line(const Desired& desired, const Rules& blocked, const Rules& containers,
+                  const std::string& own) {
   Rules forward = begun(), input = begun();
   for (const Bridge& b : desired.bridges) {
     const std::string in = "-i " + b.interface;
@@ -77,6 +80,7 @@ Table second_line(const Desired& desired, const Rules& blocked, const std::strin
       input.push_back(in + " -j DROP");
       continue;
     }
+    forward.push_back("! " + in + " -o " + b.interface + " -j DROP");
     forward.push_back(in + " -o " + b.interface + " -j DROP");
     for (const std::string& range : blocked) {
       drop_to(forward, range, b.interface);
@@ -85,17 +89,27 @@ Table second_line(const Desired& desired, const Rules& blocked, const std::strin
     if (b.reach == Reach::internet) {
       forward.push_back(in + " -m conntrack --ctstate DNAT -j DROP");
       for (const char* range : kPrivate) drop_to(forward, range, b.interface);
+      for (const std::string& range : containers) drop_to(forward, range, b.interface);
       input.push_back(in + " -j DROP");
     } else {
       for (const char* range : kMetadata) {
         drop_to(forward, range, b.interface);
         drop_to(input, range, b.interface);
       }
+      for (const std::string& range : containers)
+        forward.push_back("-d " + range + " " + in + " -m conntrack ! --ctstate DNAT -j DROP");
     }
   }
   return {"security",
           {{own, forward}, {own + "-IN", input}},
           {{"FORWARD", "-j " + own}, {"INPUT", "-j " + own + "-IN"}}};
+}
+
+Rules ipv4_of(const std::vector<net::Cidr>& ranges) {
+  Rules texts;
+  for (const net::Cidr& c : ranges)
+    if (c.base.is_v4()) texts.push_back(net::format(c));
+  return texts;
 }
 
 Table no_ipv6(const Desired& desired, const std::string& own) {
@@ -112,13 +126,12 @@ Ruleset plan_rules(const Desired& desired) {
   Ruleset r;
   r.own_chain = own_chain(desired.instance);
   for (const Bridge& b : desired.bridges) {
-    check_interface(b.interface);
+    check_interface(b);
     r.interfaces.push_back(b.interface);
   }
-  Rules blocked;
-  for (const net::Cidr& c : desired.blocked)
-    if (c.base.is_v4()) blocked.push_back(net::format(c));
-  r.ipv4 = {first_line(desired, blocked, r.own_chain), second_line(desired, blocked, r.own_chain)};
+  const Rules blocked = ipv4_of(desired.blocked), containers = ipv4_of(desired.containers);
+  r.ipv4 = {first_line(desired, blocked, r.own_chain),
+            second_line(desired, blocked, containers, r.own_chain)};
   r.ipv6 = {no_ipv6(desired, r.own_chain)};
   return r;
 }

@@ -5,8 +5,8 @@
 // First line (table filter): UMPTEENTH-PRIVATE, -METADATA and -HOST are shared by all installations
 // on a host; UMPTEENTH-<8 hex of the instance> holds its blocked targets. Second line (table
 // security, which runs after filter and which engines never touch): UMPTEENTH-<8 hex> for what is
-// forwarded and UMPTEENTH-<8 hex>-IN for the host itself. IPv6 is dropped from every bridge of
-// ours.
+// forwarded and UMPTEENTH-<8 hex>-IN for the host itself. Nobody opens a connection to a sandbox.
+// IPv6 is dropped from every bridge of ours.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ enum class Reach {
 };
 
 struct Bridge {
-  std::string interface;
+  std::string interface;  // closed ones may be a family: a prefix and '+'
   Reach reach = Reach::internet;
   bool operator==(const Bridge&) const = default;
 };
@@ -36,7 +36,8 @@ struct Bridge {
 struct Desired {
   std::string instance;
   std::vector<Bridge> bridges;
-  std::vector<net::Cidr> blocked;  // blockedTargets; IPv6 ones are blocked anyway
+  std::vector<net::Cidr> blocked;     // blockedTargets; IPv6 ones are blocked anyway
+  std::vector<net::Cidr> containers;  // the engine's subnets: reached by published ports only
 };
 
 struct Jump {

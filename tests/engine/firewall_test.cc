@@ -5,18 +5,20 @@
 
 #include "base/error.h"
 #include "engine/firewall/inspect.h"
+#include "tests/support/fake_host.h"
 #include "tests/support/golden.h"
 
 namespace umpteenth::engine::firewall {
 namespace {
 
 constexpr char kStrict[] = "br-6f4224cb7d04", kPrivate[] = "br-4abf31989891",
-               kRun[] = "br-00112233445a";
+               kRun[] = "ur9f86d+";  // a family
 
 Desired desired() {
   return {"test",
           {{kStrict, Reach::internet}, {kPrivate, Reach::internet_private}, {kRun, Reach::closed}},
-          {*net::parse_cidr("203.0.113.0/24"), *net::parse_cidr("2001:db8::/32")}};
+          {*net::parse_cidr("203.0.113.0/24"), *net::parse_cidr("2001:db8::/32")},
+          {*net::parse_cidr("10.201.0.0/16"), *net::parse_cidr("198.51.100.0/28")}};
 }
 
 // As dockerd 20.10 leaves the filter table behind with two networks of icc=false.
@@ -40,47 +42,13 @@ COMMIT
 std::string saved(const std::string& ipv4, const std::string& ipv6,
                   const std::string& bridge_filter = "1") {
   return "== ipv4 nft\n" + ipv4 + "== ipv6 nft\n" + ipv6 + "== bridge-nf-call-iptables\n" +
-         bridge_filter + "\n== links\nlo\ndocker0\n" + kStrict + "\n" + kPrivate + "\n" + kRun +
-         "\nveth1 " + kStrict + " isolated\n== end\n";
-}
-
-// What the kernel would hold after the restore, so that plans can be followed without one.
-Dump applied(Dump dump, std::string_view script) {
-  std::string table;
-  std::map<std::string, Chain>* chains = nullptr;
-  while (!script.empty()) {
-    const std::string line(script.substr(0, script.find('\n')));
-    script.remove_prefix(line.size() + 1);
-    const std::vector<std::string> w = words_of(line);
-    if (line[0] == '*') {
-      chains = &dump.tables[line.substr(1)];
-      for (const char* hook : {"INPUT", "FORWARD"})
-        if (!chains->contains(hook)) (*chains)[hook].policy = "ACCEPT";
-    } else if (line[0] == ':') {
-      (*chains)[w[0].substr(1)] = {"-", {}};
-    } else if (w[0] == "-A") {
-      chains->at(w[1]).rules.push_back(line.substr(4 + w[1].size()));
-    } else if (w[0] == "-I") {
-      auto& rules = chains->at(w[1]).rules;
-      rules.insert(rules.begin(), line.substr(6 + w[1].size()));
-    } else if (w[0] == "-D") {
-      auto& rules = chains->at(w[1]).rules;
-      const auto it = std::find(rules.begin(), rules.end(), line.substr(4 + w[1].size()));
-      EXPECT_NE(it, rules.end()) << "iptables-restore would refuse: " << line;
-      if (it != rules.end()) rules.erase(it);
-    } else if (w[0] == "-F") {
-      chains->at(w[1]).rules.clear();
-    } else if (w[0] == "-X") {
-      EXPECT_TRUE(chains->at(w[1]).rules.empty());
-      chains->erase(w[1]);
-    }
-  }
-  return dump;
+         bridge_filter + "\n== links\nlo\ndocker0\n" + kStrict + "\n" + kPrivate +
+         "\nur9f86d00112233\nveth1 " + kStrict + " isolated\n== end\n";
 }
 
 Host applied(Host host, const Restore& restore) {
-  host.ipv4 = applied(host.ipv4, restore.ipv4);
-  host.ipv6 = applied(host.ipv6, restore.ipv6);
+  host.ipv4 = support::restored(host.ipv4, restore.ipv4);
+  host.ipv6 = support::restored(host.ipv6, restore.ipv6);
   return host;
 }
 
@@ -110,7 +78,8 @@ TEST(FirewallRules, their_text) {
 }
 
 TEST(FirewallRules, a_name_that_iptables_would_read_otherwise_is_refused) {
-  for (const char* name : {"", "br+", "br 1", "-i", "br-0123456789abc", "br\n1", "..", "a/b"}) {
+  for (const char* name :
+       {"", "br+", "br 1", "+", "-i", "br-0123456789abc", "br\n1", "..", "a/b"}) {
     Desired d = desired();
     d.bridges[0].interface = name;
     EXPECT_THROW(plan_rules(d), Error) << name;
@@ -168,6 +137,9 @@ TEST(FirewallInspect, what_could_let_a_bridge_through_before_our_jumps_is_notice
       {"return first", "filter", "DOCKER-USER", "-j RETURN"},
       {"an accept for the host", "filter", "INPUT", "-p tcp -m tcp --dport 22 -j ACCEPT"},
       {"in the second line", "security", "FORWARD", "-j ACCEPT"},
+      {"for one run's network", "security", "FORWARD", "-i ur9f86d00112233 -j ACCEPT"},
+      {"for a wider family", "security", "INPUT", "-i ur+ -j ACCEPT"},
+      {"for all but one run's network", "security", "INPUT", "! -i ur9f86d0011+ -j ACCEPT"},
       {"in the second line, host", "security", "INPUT", "-m mark --mark 0x1 -j RETURN"},
   };
   for (const Intruder& i : intruders) {
@@ -245,6 +217,9 @@ TEST(FirewallInspect, the_bridges_themselves_count) {
             std::string("port veth9 of bridge ") + kPrivate + " is not isolated");
   host.ports.back().bridge = "docker0";
   EXPECT_EQ(verdict(host).reason, "");
+  host.ipv6_interfaces = {kPrivate, "docker0"};
+  EXPECT_EQ(verdict(host).reason, std::string("IPv6 is on on bridge ") + kPrivate);
+  host.ipv6_interfaces.clear();
   host.interfaces.erase(kStrict);
   EXPECT_EQ(verdict(host).reason, std::string("bridge ") + kStrict + " is missing on the host");
 }
@@ -278,7 +253,7 @@ TEST(FirewallRestore, a_bridge_less_takes_its_jump_to_our_chain_along) {
 
 TEST(FirewallRemoval, takes_out_what_is_ours_and_leaves_shared_chains_that_others_use) {
   Host host = installed();
-  Desired other{"other", {{"docker0", Reach::internet}}, {}};
+  Desired other{"other", {{"docker0", Reach::internet}}, {}, {}};
   host = applied(host, plan_restore(plan_rules(other), host));
   EXPECT_EQ(verdict(host).reason, "");
   const Host after = applied(host, plan_removal(plan_rules(desired()), host));

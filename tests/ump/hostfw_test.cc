@@ -107,6 +107,26 @@ TEST_F(Hostfw, ports_are_isolated_and_read_back) {
   EXPECT_NE(gone.err.find("bridge br9: No such device"), std::string::npos) << gone.err;
 }
 
+TEST_F(Hostfw, says_where_ipv6_is_on_and_turns_it_off_with_the_ports) {
+  make_bridge();
+  const auto enabled = [&] {
+    const std::string text = saved();
+    return text.substr(text.find("== ipv6-enabled\n")).find("\nbr0\n") != std::string::npos;
+  };
+  if (!enabled()) GTEST_SKIP() << "this kernel has no IPv6";
+  EXPECT_EQ(hostfw({"isolate", "br0"}).exit_code, 0);
+  EXPECT_FALSE(enabled());
+}
+
+TEST_F(Hostfw, removes_an_interface_and_is_content_where_it_is_gone) {
+  make_bridge();
+  for (int i = 0; i < 2; ++i) {
+    const CommandResult r = hostfw({"remove", "br0"});
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(saved().find("\nbr0\n"), std::string::npos);
+  }
+}
+
 TEST_F(Hostfw, what_it_says_and_takes_may_be_files) {
   TempDir dir;
   const std::string rules = dir.path() / "rules", out = dir.path() / "out";
@@ -126,6 +146,8 @@ TEST_F(Hostfw, wrong_usage_is_told) {
                                              {"restore"},
                                              {"restore", "ebtables"},
                                              {"isolate"},
+                                             {"remove"},
+                                             {"remove", "../br0"},
                                              {"isolate", "../br0"},
                                              {"isolate", "a-name-that-is-long"}})
     EXPECT_EQ(hostfw(a).exit_code, 2) << (a.empty() ? "" : a.back());
