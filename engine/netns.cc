@@ -19,7 +19,7 @@
 namespace umpteenth::engine {
 namespace {
 
-constexpr int kBacklog = 128;
+constexpr int kBacklog = 128, kDnsPort = 53;
 constexpr char kOwnNamespace[] = "/proc/self/ns/net";
 constexpr char kThreadsNamespace[] = "/proc/thread-self/ns/net";
 
@@ -29,8 +29,9 @@ struct stat identity_of(const char* path) {
   return seen;
 }
 
-Fd listen_here(int port) {
-  Fd made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+// kind: SOCK_STREAM, which then listens, or SOCK_DGRAM.
+Fd bind_here(int kind, int port) {
+  Fd made(socket(AF_INET, kind | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) throw errno_error(Code::internal, "make a socket");
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -38,21 +39,36 @@ Fd listen_here(int port) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   // No SO_REUSEADDR and no SO_REUSEPORT: nobody may be there, and nobody may join.
   if (bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      listen(made.get(), kBacklog) != 0)
+      (kind == SOCK_STREAM && listen(made.get(), kBacklog) != 0))
     throw errno_error(
         errno == EADDRINUSE ? Code::conflict : Code::internal,
         "listen on 127.0.0.1:" + std::to_string(port) + " in the sandbox's network namespace");
   return made;
 }
 
-Fd enter_and_listen(int pidfd, int port) {
+Fd enter_and_bind(int pidfd, int kind, int port) {
   if (setns(pidfd, CLONE_NEWNET) != 0)
     throw errno_error(errno == ESRCH ? Code::not_found : Code::forbidden,
                       "enter the sandbox's network namespace");
   const struct stat own = identity_of(kOwnNamespace), entered = identity_of(kThreadsNamespace);
   if (own.st_dev == entered.st_dev && own.st_ino == entered.st_ino)
     throw Error(Code::forbidden, "the sandbox shares umpd's own network namespace");
-  return listen_here(port);
+  return bind_here(kind, port);
+}
+
+// On a thread of its own, which ends with the call.
+Fd bind_in_namespace_of(int pidfd, int kind, int port) {
+  Fd made;
+  std::optional<Error> failure;
+  std::thread([&] {
+    try {
+      made = enter_and_bind(pidfd, kind, port);
+    } catch (const Error& e) {  // must not leave the thread
+      failure = e;
+    }
+  }).join();
+  if (failure) throw *failure;
+  return made;
 }
 
 Error gone(const std::string& container) {
@@ -84,20 +100,15 @@ bool cgroup_names(std::string_view cgroup, std::string_view container_id) {
 }
 
 Fd listen_in_namespace_of(int pidfd, int port) {
-  Fd made;
-  std::optional<Error> failure;
-  std::thread([&] {
-    try {
-      made = enter_and_listen(pidfd, port);
-    } catch (const Error& e) {  // must not leave the thread
-      failure = e;
-    }
-  }).join();
-  if (failure) throw *failure;
-  return made;
+  return bind_in_namespace_of(pidfd, SOCK_STREAM, port);
 }
 
-NamespaceListener listen_in_sandbox(Engine& engine, const std::string& container, int port) {
+Fd bind_datagrams_in_namespace_of(int pidfd, int port) {
+  return bind_in_namespace_of(pidfd, SOCK_DGRAM, port);
+}
+
+NamespaceListener listen_in_sandbox(Engine& engine, const std::string& container, int port,
+                                    bool resolver) {
   const Container first = running(engine, container);
   NamespaceListener made;
   made.process = Fd(static_cast<int>(syscall(SYS_pidfd_open, first.pid, 0)));
@@ -118,6 +129,10 @@ NamespaceListener listen_in_sandbox(Engine& engine, const std::string& container
                                      ", which the engine says is the sandbox's, is another one "
                                      "here: the engine runs on another host");
   made.socket = listen_in_namespace_of(made.process.get(), port);
+  if (resolver) {
+    made.dns_datagrams = bind_datagrams_in_namespace_of(made.process.get(), kDnsPort);
+    made.dns_listener = listen_in_namespace_of(made.process.get(), kDnsPort);
+  }
   if (ended(made.process.get())) throw gone(container);
   return made;
 }

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "engine/egress_networks.h"
 #include "engine/names.h"
 #include "engine/subnets.h"
 
@@ -52,7 +53,8 @@ Network RunNetworks::make_network(const std::string& name, Labels labels) {
   spec.name = name;
   spec.internal = true;
   spec.labels = std::move(labels);
-  spec.options = {{"com.docker.network.bridge.inhibit_ipv4", "true"}};
+  spec.options = {{"com.docker.network.bridge.inhibit_ipv4", "true"},
+                  {"com.docker.network.bridge.name", run_bridge(options_.instance, name)}};
   std::vector<net::Cidr> refused;
   for (int attempt = 1;; ++attempt) {
     net::Cidr subnet;
@@ -107,6 +109,11 @@ ContainerSpec RunNetworks::relay_spec() {
   s.pids = 64;
   s.restart_policy = "unless-stopped";
   s.sysctls = {{"net.ipv4.ip_forward", "0"}};
+  if (options_.dns) {
+    for (const char* word : {"--dns", "0.0.0.0:53", "--dns-socket", "/run/umpteenth/dns.sock"})
+      s.cmd.emplace_back(word);
+    s.sysctls["net.ipv4.ip_unprivileged_port_start"] = "53";
+  }
   s.mounts = {{options_.socket_folder, kSocketTarget, true}};
   s.network_mode = s.name;
   s.labels = {{kLabelInstance, options_.instance}, {kLabelRole, kRelayRole}};

@@ -33,6 +33,7 @@ struct AttachmentOptions {
   std::string socket_folder;  // on the engine's host; holds broker.sock
   std::string own_container;  // umpd's own id: it is the endpoint then, and there is no relay
   int broker_port = 8081;
+  bool dns = false;  // dns.sock is in that folder too: the endpoint answers on port 53
   std::function<std::string()> read_routes;  // /proc/net/route of the engine's host, "" unknown
 };
 

@@ -57,6 +57,13 @@ std::shared_ptr<LiveRun> Registry::find(std::string_view token, std::string_view
   return entry.endpoint == plain(endpoint) ? entry.run : nullptr;
 }
 
+std::shared_ptr<LiveRun> Registry::find_by_endpoint(std::string_view endpoint) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [uid, entry] : by_uid_)
+    if (entry.endpoint == plain(endpoint)) return entry.run;
+  return nullptr;
+}
+
 std::shared_ptr<LiveRun> Registry::find_by_uid(std::string_view run_uid) const {
   const std::lock_guard lock(mutex_);
   const auto entry = by_uid_.find(std::string(run_uid));

@@ -23,6 +23,8 @@ class Registry {
   void on_remove(std::function<void(const std::string& run_uid)> listener);
   // Null for a wrong token or endpoint; the caller cannot tell which.
   std::shared_ptr<LiveRun> find(std::string_view token, std::string_view endpoint) const;
+  // The run whose sandbox has that endpoint; for what needs no token.
+  std::shared_ptr<LiveRun> find_by_endpoint(std::string_view endpoint) const;
   std::shared_ptr<LiveRun> find_by_uid(std::string_view run_uid) const;
   std::vector<std::shared_ptr<LiveRun>> all() const;
 

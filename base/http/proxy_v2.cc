@@ -23,7 +23,7 @@ Endpoint endpoint(std::string_view address, int port) {
 
 }  // namespace
 
-ProxyHeader parse_proxy_v2(std::string_view bytes) {
+ProxyHeader parse_proxy_v2(std::string_view bytes, bool datagrams_too) {
   using State = ProxyHeader::State;
   const std::string_view begin = bytes.substr(0, kSignature.size());
   if (begin != kSignature.substr(0, begin.size())) return {.state = State::bad};
@@ -37,10 +37,11 @@ ProxyHeader parse_proxy_v2(std::string_view bytes) {
 
   const bool with_addresses = command == 1 && family != 0;
   const size_t width = family == 1 ? 4 : 16;
-  if (with_addresses && (family > 2 || transport != 1 || rest < 2 * width + 4))
+  const bool datagram = datagrams_too && transport == 2;
+  if (with_addresses && (family > 2 || (transport != 1 && !datagram) || rest < 2 * width + 4))
     return {.state = State::bad};
   if (bytes.size() < kFixed + rest) return {};
-  ProxyHeader header{.state = State::complete, .size = kFixed + rest};
+  ProxyHeader header{.state = State::complete, .size = kFixed + rest, .datagram = datagram};
   if (with_addresses) {
     const std::string_view block = bytes.substr(kFixed, rest);
     header.peer = endpoint(block.substr(0, width), port(block, 2 * width));

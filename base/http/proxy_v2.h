@@ -15,11 +15,12 @@ struct ProxyHeader {
   // Absent for LOCAL (a health check of the proxy's own) and for unspecified families.
   std::optional<Endpoint> peer = std::nullopt;
   std::optional<Endpoint> local = std::nullopt;
+  bool datagram = false;  // what follows came in one
 };
 
 // bytes: what came so far. Only streams over IPv4 and IPv6 are accepted, at most 512 bytes of
-// addresses and TLVs; TLVs are skipped.
-ProxyHeader parse_proxy_v2(std::string_view bytes);
+// addresses and TLVs; TLVs are skipped. Datagrams only where they are asked for.
+ProxyHeader parse_proxy_v2(std::string_view bytes, bool datagrams_too = false);
 
 // How many bytes of a header that is not whole yet are known to be missing.
 size_t proxy_v2_missing(std::string_view bytes);

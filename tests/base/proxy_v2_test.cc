@@ -57,6 +57,15 @@ TEST(ProxyV2, every_torn_prefix_asks_for_the_rest) {
   }
 }
 
+TEST(ProxyV2, datagrams_only_where_they_are_asked_for) {
+  const ProxyHeader parsed = parse_proxy_v2(header('\x21', '\x12', kV4), true);
+  ASSERT_EQ(parsed.state, State::complete);
+  EXPECT_TRUE(parsed.datagram);
+  EXPECT_EQ(parsed.local->address, "172.30.0.2");
+  EXPECT_FALSE(parse_proxy_v2(header('\x21', '\x11', kV4), true).datagram);
+  EXPECT_EQ(parse_proxy_v2(header('\x21', '\x13', kV4), true).state, State::bad);
+}
+
 TEST(ProxyV2, what_is_no_header_of_ours_is_bad_at_once) {
   for (const std::string& bytes :
        {std::string("GET / HTTP/1.1\r\n"), std::string("P"), std::string("\r\n\r\nX"),

@@ -135,6 +135,22 @@ TEST_F(NetnsTest, it_listens_there_and_not_here) {
   }
 }
 
+TEST_F(NetnsTest, a_resolvers_port_is_taken_there_once) {
+  Process process(Process::Net::own);
+  ASSERT_TRUE(process.ready());
+  const Fd there = bind_datagrams_in_namespace_of(process.pidfd(), 53);
+  int kind = 0;
+  socklen_t size = sizeof kind;
+  ASSERT_EQ(getsockopt(there.get(), SOL_SOCKET, SO_TYPE, &kind, &size), 0);
+  EXPECT_EQ(kind, SOCK_DGRAM);
+  try {
+    bind_datagrams_in_namespace_of(process.pidfd(), 53);
+    FAIL() << "two of them";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::conflict) << e.message();
+  }
+}
+
 TEST_F(NetnsTest, the_namespace_of_umpd_itself_is_refused) {
   Process process(Process::Net::shared);
   EXPECT_EQ(refusal(process.pidfd(), free_port()),

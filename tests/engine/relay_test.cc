@@ -1,4 +1,5 @@
 #include "engine/relay.h"
+#include "engine/egress_networks.h"
 
 #include <gtest/gtest.h>
 
@@ -53,6 +54,26 @@ TEST_F(RunNetworksTest, a_run_gets_an_internal_network_with_the_relay_in_it) {
   networks.remove("uid-1");
   networks.remove("uid-1");
   EXPECT_FALSE(networks.find("uid-1"));
+}
+
+TEST_F(RunNetworksTest, their_bridges_have_names_by_which_one_rule_closes_them_all) {
+  RunNetworks networks = this->networks();
+  for (const char* run : {"uid-1", "uid-2"}) {
+    const auto seen = fake_.find_network(networks.create(run, {}).id);
+    EXPECT_TRUE(bridge_of(*seen).starts_with(run_bridge_prefix(options_.instance)));
+    EXPECT_EQ(bridge_of(*seen).size(), 15U) << "the kernel takes no longer ones";
+  }
+}
+
+TEST_F(RunNetworksTest, the_relay_answers_questions_where_there_is_a_forwarder) {
+  options_.dns = true;
+  networks().ensure_endpoint();
+  const auto spec = fake_.spec_of(relay_name());
+  ASSERT_TRUE(spec);
+  const std::vector<std::string> added(spec->cmd.end() - 4, spec->cmd.end());
+  EXPECT_EQ(added, (std::vector<std::string>{"--dns", "0.0.0.0:53", "--dns-socket",
+                                             "/run/umpteenth/dns.sock"}));
+  EXPECT_EQ(spec->sysctls.at("net.ipv4.ip_unprivileged_port_start"), "53");
 }
 
 TEST_F(RunNetworksTest, the_relay_is_confined) {

@@ -208,6 +208,101 @@ TEST_F(UmpRelay, ends_well_when_told) {
   EXPECT_EQ(relay_->wait(), 0);
 }
 
+// With --dns: a port of 127.0.0.0/8, and the forwarder's socket is the target.
+class UmpRelayDns : public UmpRelay {
+ protected:
+  void SetUp() override {
+    UmpRelay::SetUp();
+    // Nobody else takes the number between the two, or the test is tried with the next.
+    for (int tries = 0; tries < 20 && !dns_relay_; ++tries) start();
+    ASSERT_TRUE(dns_relay_);
+  }
+  void start() {
+    {
+      const Fd probe(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+      sockaddr_in at{};
+      at.sin_family = AF_INET;
+      socklen_t n = sizeof at;
+      bind(probe.get(), reinterpret_cast<sockaddr*>(&at), n);
+      getsockname(probe.get(), reinterpret_cast<sockaddr*>(&at), &n);
+      dns_port_ = ntohs(at.sin_port);
+    }
+    auto relay = std::make_unique<Background>(
+        std::vector<std::string>{ump_path(), "relay", "--listen", "0.0.0.0:0", "--socket",
+                                 socket_path(), "--dns", "0.0.0.0:" + std::to_string(dns_port_),
+                                 "--dns-socket", socket_path()},
+        true);
+    relay->read_line();
+    if (eventually([&] { return is_bound(); }, std::chrono::seconds(3)))
+      dns_relay_ = std::move(relay);
+  }
+  bool is_bound() const {
+    const Fd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at = address("127.0.0.1");
+    return bind(fd.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) != 0;
+  }
+  sockaddr_in address(const char* host) const {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(static_cast<uint16_t>(dns_port_));
+    inet_pton(AF_INET, host, &at.sin_addr);
+    return at;
+  }
+  Fd ask(const char* to, std::string_view question) const {
+    Fd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at = address(to);
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+    EXPECT_EQ(send(fd.get(), question.data(), question.size(), 0),
+              static_cast<ssize_t>(question.size()));
+    return fd;
+  }
+
+  int dns_port_ = 0;
+  std::unique_ptr<Background> dns_relay_;
+};
+
+TEST_F(UmpRelayDns, a_datagram_is_a_connection_with_its_addresses_and_its_answer_a_datagram) {
+  const Fd client = ask("127.0.0.9", "question");
+  sockaddr_in mine{};
+  socklen_t length = sizeof mine;
+  getsockname(client.get(), reinterpret_cast<sockaddr*>(&mine), &length);
+  const Fd target = accept_target();
+  std::string expected("\r\n\r\n\0\r\nQUIT\n\x21\x12\0\x0C", 16);
+  expected.append(reinterpret_cast<const char*>(&mine.sin_addr), 4);
+  expected += std::string("\x7F\0\0\x09", 4);
+  expected.append(reinterpret_cast<const char*>(&mine.sin_port), 2);
+  expected += std::string("\0\x35\0\x08question", 12);
+  EXPECT_EQ(read_exactly(target.get(), expected.size()), expected);
+  send_text(target.get(), std::string("\0\x06", 2));
+  send_text(target.get(), "answer");
+  EXPECT_EQ(read_exactly(client.get(), 6), "answer") << "connected: only from 127.0.0.9";
+}
+
+TEST_F(UmpRelayDns, more_questions_than_there_is_room_for_are_lost_and_do_no_harm) {
+  std::vector<Fd> clients;
+  for (int i = 0; i < 300; ++i) clients.push_back(ask("127.0.0.1", "q" + std::to_string(i)));
+  std::vector<Fd> targets;
+  for (pollfd ready{target_.get(), POLLIN, 0}; poll(&ready, 1, 1000) == 1;)
+    targets.push_back(accept_target());
+  EXPECT_LE(targets.size(), 64U);
+  targets.clear();  // all without an answer
+  EXPECT_TRUE(eventually([&] {
+    const Fd client = ask("127.0.0.1", "again");
+    pollfd ready{target_.get(), POLLIN, 0};
+    return poll(&ready, 1, 200) == 1;
+  }));
+  EXPECT_TRUE(lives(dns_relay_->pid()));
+}
+
+TEST_F(UmpRelayDns, by_tcp_it_is_a_connection_like_any_other) {
+  const Fd client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at = address("127.0.0.1");
+  ASSERT_EQ(connect(client.get(), reinterpret_cast<sockaddr*>(&at), sizeof at), 0);
+  send_text(client.get(), "by stream");
+  const Fd target = accept_target();
+  EXPECT_EQ(read_exactly(target.get(), kHeader + 9).substr(kHeader), "by stream");
+}
+
 TEST(UmpRelayUsage, names_what_is_wrong) {
   EXPECT_EQ(ump({"relay", "--listen", "127.0.0.1:0"}).exit_code, 2);
   EXPECT_EQ(ump({"relay", "--listen", "localhost:1", "--socket", "/x"}).exit_code, 2);
@@ -215,6 +310,9 @@ TEST(UmpRelayUsage, names_what_is_wrong) {
   EXPECT_EQ(ump({"relay", "--listen", "127.0.0.1:0", "--socket", std::string(120, 'x')}).exit_code,
             2);
   EXPECT_EQ(ump({"relay", "--what"}).exit_code, 2);
+  EXPECT_EQ(
+      ump({"relay", "--listen", "127.0.0.1:0", "--socket", "/x", "--dns", "127.0.0.1:0"}).exit_code,
+      2);
 }
 
 }  // namespace
