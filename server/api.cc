@@ -66,6 +66,7 @@ constexpr Subroute kSubroutes[] = {
     {"", "plan", "GET", "get", false, object_plan},
     {"", "rollback", "POST", "update", false, roll_back},
     {"jobs", "run", "POST", "create", false, run_job},
+    {"sandboxengines", "firewall", "DELETE", "delete", false, remove_firewall},
     {"runs", "timeline", "GET", "get", false, run_timeline},
     {"runs", "log", "GET", "get", false, run_log},
     {"runs", "artifacts", "GET", "get", true, run_artifacts},
@@ -142,8 +143,8 @@ struct Api::Impl {
   explicit Impl(ServerDeps d)
       : deps(std::move(d)),
         collector(deps.store, deps.clock),
-        env{deps.store, deps.sealer,  deps.clock, deps.tokens,    periodic,
-            collector,  deps.trigger, deps.plans, deps.finalizers} {
+        env{deps.store, deps.sealer,  deps.clock, deps.tokens,     periodic,
+            collector,  deps.trigger, deps.plans, deps.finalizers, deps.remove_firewall} {
     collector.start();
   }
 

@@ -32,6 +32,8 @@ struct ServerDeps {
   // closed at once.
   std::function<bool(const http::Endpoint& end)> sandbox_facing;
   Finalizers finalizers = {};
+  // Takes the rules of this installation out of an engine's host; empty: answers 503.
+  std::function<json::Value(const std::string& engine)> remove_firewall = {};
 };
 
 class Api {

@@ -41,6 +41,7 @@ constexpr Rule kRules[] = {
     {kOurs, "artifacts",             kMember, kInstance, kInstance, kAdmin},
     {kOurs, "webhookreceivers",      kMember, kMember,   kMember,   kMember},
     {kOurs, "sandboxengines",        kMember, kInstance, kInstance, kInstance},
+    {kOurs, "sandboxengines/firewall", kInstance, kInstance, kInstance, kInstance},
     {kOurs, "users",                 kInstance, kInstance, kInstance, kInstance},
     {kOurs, "apitokens",             kMember, kInstance, kInstance, kInstance},
     {kOurs, "invites",               kAdmin,  kAdmin,    kAdmin,    kAdmin},

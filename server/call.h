@@ -31,6 +31,7 @@ struct Env {
   Trigger* trigger = nullptr;
   PlanPreview* plans = nullptr;
   Finalizers finalizers;
+  std::function<json::Value(const std::string& engine)> remove_firewall = {};
 };
 
 struct Call {

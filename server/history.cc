@@ -71,4 +71,11 @@ http::Response object_plan(Env& env, Call& call) {
       env.plans->preview(call.resource().kind->plural, call.target.ns, call.target.name).dump());
 }
 
+http::Response remove_firewall(Env& env, Call& call) {
+  find_record(env, call);
+  if (!env.remove_firewall)
+    throw Error(Code::unavailable, "the controllers are not running").retry_after(1);
+  return answer(call, 200, env.remove_firewall(call.target.name).dump());
+}
+
 }  // namespace umpteenth::server

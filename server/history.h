@@ -1,4 +1,5 @@
-// What Kubernetes has not: the history of an object kept in git, and what the controllers would do.
+// What Kubernetes has not: the history of an object kept in git, what the controllers would do, and
+// what they have put on an engine's host.
 #pragma once
 
 #include "server/call.h"
@@ -13,5 +14,7 @@ void require_history(const Call& call);
 http::Response object_history(Env& env, Call& call);
 // GET …/KIND/NAME/plan.
 http::Response object_plan(Env& env, Call& call);
+// DELETE …/sandboxengines/NAME/firewall: {"removed": [lines]}.
+http::Response remove_firewall(Env& env, Call& call);
 
 }  // namespace umpteenth::server

@@ -30,6 +30,7 @@ const std::vector<Command>& commands() {
     add_run_commands(made);
     add_history_commands(made);
     add_change_commands(made);
+    add_engine_commands(made);
     add_info_commands(made);
     add_seal_command(made);
     std::sort(made.begin(), made.end(),

@@ -68,6 +68,7 @@ void add_get_commands(std::vector<Command>& table);
 void add_run_commands(std::vector<Command>& table);
 void add_history_commands(std::vector<Command>& table);
 void add_change_commands(std::vector<Command>& table);
+void add_engine_commands(std::vector<Command>& table);
 void add_info_commands(std::vector<Command>& table);
 void add_seal_command(std::vector<Command>& table);
 

@@ -130,7 +130,21 @@ class ApiTest : public ::testing::Test {
   Tokens tokens{*store, clock};
   std::string token = tokens.rotate_admin();
   FakeTrigger trigger{*store};
-  Api api{{*store, sealer, clock, tokens, &trigger, nullptr, {}, {}, {}}};
+  std::vector<std::string> cleared;  // engines whose hosts' rules were taken out
+  Api api{{*store,
+           sealer,
+           clock,
+           tokens,
+           &trigger,
+           nullptr,
+           {},
+           {},
+           {},
+           {},
+           [this](const std::string& engine) {
+             cleared.push_back(engine);
+             return json::Value::object({{"removed", json::Value::array({"-X UMPTEENTH-HOST"})}});
+           }}};
 };
 
 }  // namespace umpteenth::server

@@ -303,5 +303,19 @@ TEST_F(Crud, managed_fields_name_the_writer) {
   EXPECT_NE(ok("GET", kNs + "/jobs/a").dump().find("\"manager\":\"curl\""), std::string::npos);
 }
 
+TEST_F(Crud, who_rules_the_instance_takes_the_firewalls_rules_out_and_nobody_else) {
+  const std::string engine = kGv + "/sandboxengines/default";
+  EXPECT_EQ(send("DELETE", engine + "/firewall").status, 404);
+  ok("POST", kGv + "/sandboxengines",
+     R"({"apiVersion":"umpteenth.dev/v1alpha1","kind":"SandboxEngine","metadata":{"name":"default"},"spec":{}})",
+     201);
+  EXPECT_EQ(ok("DELETE", engine + "/firewall").get("removed").size(), 1U);
+  EXPECT_EQ(cleared, std::vector<std::string>{"default"});
+  EXPECT_TRUE(store->find({"sandboxengines", "", "default"})) << "the engine itself stays";
+  token = token_for(Role::owner, {"default"});
+  EXPECT_EQ(send("DELETE", engine + "/firewall").status, 403);
+  EXPECT_EQ(cleared.size(), 1U);
+}
+
 }  // namespace
 }  // namespace umpteenth::server
