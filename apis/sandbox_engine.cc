@@ -54,10 +54,13 @@ Node engine_status() {
         object("What was read back from the host.",
                {{"state",
                  text("Enforced, NotEnforced or Off.").one_of({"Enforced", "NotEnforced", "Off"})},
-                {"backend", text("iptables backend.")},
-                {"watch", text("How changes are noticed.")},
+                {"reason", text("Why it is not enforced.")},
+                {"backend", text("iptables backend: nft or legacy.")},
+                {"watch", text("How changes are noticed: events, within a second; polled, every "
+                               "ten minutes and before each run with Internet access.")},
                 {"lastChecked", text("When it was read last.")},
                 {"lastRepaired", text("When it was repaired last.")},
+                {"lastRepair", text("What was repaired then.")},
                 {"repairs", integer("How often it was repaired.")}})
             .open()},
        {"attachment", text("How sandboxes meet the broker now; the condition "

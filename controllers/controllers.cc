@@ -4,6 +4,7 @@
 
 #include "apis/object.h"
 #include "base/error.h"
+#include "controllers/firewall/controller.h"
 #include "controllers/model_provider/controller.h"
 #include "controllers/retention/controller.h"
 #include "controllers/run/controller.h"
@@ -48,9 +49,13 @@ struct Controllers::Parts {
         model_providers(s, c),
         sandbox_engines(s, c, engines,
                         [this](const std::string& name) { return watch.watched(name); }),
+        firewalls(s, c, engines,
+                  {[this](const store::Key& key) { manager.poke(firewall::kController, key); },
+                   [this](const store::Key& key) { manager.poke("sandbox-engine", key); }}),
         retention(s, c, index),
         index_feed(s, "runs", [this](const store::Event& event) { index.observe(event); }) {
     manager.add(sandbox_engines.controller());
+    manager.add(firewalls.controller());
     manager.add(jobs.controller());
     for (auto& controller : runs.controllers()) manager.add(std::move(controller));
     manager.add(retention.controller());
@@ -75,6 +80,7 @@ struct Controllers::Parts {
   workspace::WorkspaceController workspaces;
   model_provider::ModelProviderController model_providers;
   sandbox_engine::SandboxEngineController sandbox_engines;
+  firewall::FirewallController firewalls;
   retention::RetentionController retention;
   Informer index_feed;
 };
@@ -116,7 +122,13 @@ json::Value Controllers::preview(const std::string& kind, const std::string& ns,
                                  const std::string& name) {
   if (kind == "jobs") return parts_->jobs.preview({kind, ns, name});
   if (kind == "runs") return parts_->runs.preview({kind, ns, name});
-  throw Error(Code::bad_request, "no plan can be shown for " + kind + "; jobs and runs have one");
+  if (kind == "sandboxengines") return parts_->firewalls.preview({kind, ns, name});
+  throw Error(Code::bad_request,
+              "no plan can be shown for " + kind + "; jobs, runs and sandboxengines have one");
+}
+
+json::Value Controllers::remove_firewall(const std::string& engine) {
+  return parts_->firewalls.remove({"sandboxengines", "", engine});
 }
 
 models::Model Controllers::model_of(const runs::LiveRun& run, const std::string& which) const {

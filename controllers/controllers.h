@@ -48,6 +48,8 @@ class Controllers {
   json::Value start_run(const job::StartRequest& request);  // as server::Trigger
   // What would be done now; kind is a plural. Error(not_found), Error(bad_request) for other kinds.
   json::Value preview(const std::string& kind, const std::string& ns, const std::string& name);
+  // Takes this installation's rules out of the engine's host; {"removed": [lines]}.
+  json::Value remove_firewall(const std::string& engine);
   // For broker::Options::model.
   models::Model model_of(const runs::LiveRun& run, const std::string& which) const;
 

@@ -134,7 +134,7 @@ suite_attacks() {
   local script attachment only
   for script in tests/attacks/*_attack.sh; do
     # Minutes of time-outs on two processors, and its control needs a quiet machine.
-    if [ -z "${UMPTEENTH_ALL:-}" ] && [[ $script == *reach_attack.sh ]]; then skip reach_attack.sh "long: ./dev test --all attacks"; continue; fi
+    if [ -z "${UMPTEENTH_ALL:-}" ] && [[ $script == *reach_attack.sh || $script == *egress_attack.sh ]]; then skip "$(basename "$script")" "long: ./dev test --all attacks"; continue; fi
     for attachment in namespace network; do
       # What only one of them can meet is run on that one.
       only=$(sed -n 's/^# attachment: //p' "$script")

@@ -18,6 +18,7 @@
 #include "base/http/server.h"
 #include "base/log.h"
 #include "broker/broker.h"
+#include "broker/dns/forwarder.h"
 #include "broker/front.h"
 #include "cmd/umpd/adapters.h"
 #include "cmd/umpd/data_dir.h"
@@ -86,6 +87,7 @@ class Daemon {
         broker_server_(adopt_only(), broker::limits(static_cast<int>(config_.runs.max_concurrent)),
                        broker_.site()),
         front_(registry_, broker_server_, front_options()),
+        dns_(registry_, dns_options()),
         controllers_(*store_, clock_, registry_, sealer_, controller_options()),
         trigger_port_(controllers_),
         plan_port_(controllers_),
@@ -121,6 +123,14 @@ class Daemon {
     return options;
   }
 
+  broker::dns::ForwarderOptions dns_options() {
+    broker::dns::ForwarderOptions options;
+    options.topology = [this] { return topology_.now(); };
+    if (const auto address = net::parse_address(config_.sandbox.dns); address && address->is_v4())
+      options.upstreams = {broker::dns::upstream(*address)};
+    return options;
+  }
+
   static http::ListenOn adopt_only() {
     http::ListenOn listen;
     listen.adopt_only = true;
@@ -133,7 +143,7 @@ class Daemon {
     return options;
   }
 
-  // A folder that the relay container mounts: nothing but the socket is in it. The data folder
+  // A folder that the relay container mounts: nothing but the sockets is in it. The data folder
   // above is closed to everybody else. Where umpd itself is a container of the engine, it is a
   // member of each run network.
   void open_front() {
@@ -141,11 +151,13 @@ class Daemon {
     fs::create_directories(folder);
     fs::permissions(folder, fs::perms(0755));
     front_.listen_unix((folder / "broker.sock").string(), 0666);
+    dns_.listen_unix((folder / "dns.sock").string(), 0666);
     const store::RecordPtr engine = store_->find({"sandboxengines", "", "default"});
     if (engine)
       own_container_ =
           find_own_container(apis::sandbox_engine_spec_from(engine->parse().get("spec")).endpoint);
-    if (own_container_.empty()) return;  // the relay comes over the socket
+    if (own_container_.empty()) return;  // the relay comes over the sockets
+    dns_.listen(53);
     http::ListenOn listen;
     listen.host = "0.0.0.0";
     listen.port = static_cast<int>(config_.server.broker_port);
@@ -184,18 +196,24 @@ class Daemon {
     options.adopt_listener = [this](Fd listening, const std::string& endpoint) {
       return front_.adopt_listener(std::move(listening), endpoint);
     };
+    options.adopt_resolver = [this](Fd datagrams, Fd listener, const std::string& endpoint) {
+      return dns_.adopt(std::move(datagrams), std::move(listener), endpoint);
+    };
     return make_engine_parts(spec, options);
   }
 
   server::ServerDeps api_deps() {
     server::ServerDeps deps{*store_,     sealer_, clock_, tokens_, &trigger_port_,
-                            &plan_port_, {},      {},     {}};
+                            &plan_port_, {},      {},     {},      {}};
     deps.not_ready = [this]() -> std::optional<std::string> {
       if (ready_) return std::nullopt;
       return "umpd is starting or stopping";
     };
     deps.sandbox_facing = [this](const http::Endpoint& end) { return sandbox_facing(end); };
     deps.finalizers = controllers::finalizers();
+    deps.remove_firewall = [this](const std::string& engine) {
+      return controllers_.remove_firewall(engine);
+    };
     return deps;
   }
 
@@ -218,6 +236,7 @@ class Daemon {
   http::Server broker_server_;
   EngineTopology topology_{*store_, outbound_of(config_).topology.blocked};
   broker::Front front_;
+  broker::dns::Forwarder dns_;
   std::string own_container_;
   controllers::Controllers controllers_;
   TriggerPort trigger_port_;
@@ -272,6 +291,7 @@ int Daemon::run() {
   });
   broker_server_.start();
   front_.start();
+  dns_.start();
   controllers_.start();
   write_kubeconfig(false);
   ready_ = true;
@@ -286,6 +306,7 @@ int Daemon::run() {
   api_server_->stop(1s);
   // Runs first, while the engine and the store still serve them.
   const bool done = controllers_.stop(Duration(7'500));
+  dns_.stop();
   front_.stop();
   broker_server_.stop(200ms);
   if (!done) {

@@ -1,5 +1,6 @@
 #include "cmd/umpd/engine_parts.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,7 +8,10 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/subprocess.h"
 #include "engine/docker.h"
+#include "engine/firewall/host_access.h"
+#include "engine/firewall/watch.h"
 #include "engine/namespaces.h"
 #include "engine/netns.h"
 #include "engine/relay.h"
@@ -62,6 +66,7 @@ struct Lazy {
       attachment.subnet_pool = spec.subnet_pool;
       attachment.socket_folder = options.broker_socket_dir.string();
       attachment.broker_port = options.broker_port;
+      attachment.dns = true;
       attachment.read_routes = [] { return read_or_empty("/proc/net/route"); };
       attachment.own_container = options.own_container;
       made = std::make_unique<engine::RunNetworks>(*engine, images, std::move(attachment));
@@ -78,13 +83,57 @@ struct Lazy {
   std::unique_ptr<engine::RunNetworks> made;
 };
 
+// A sandbox that is on a network is one with Internet access, and has a resolver.
+bool has_network(engine::Engine& engine, const std::string& container) {
+  const auto seen = engine.find_container(container);
+  return seen && std::ranges::any_of(seen->networks,
+                                     [](const auto& network) { return network.first != "none"; });
+}
+
 std::shared_ptr<controllers::BrokerDoor> open_door(Lazy& parts, const std::string& run_uid,
                                                    const std::string& container) {
-  auto made = engine::listen_in_sandbox(*parts.engine, container, parts.options.broker_port);
+  const bool resolver = parts.options.adopt_resolver && has_network(*parts.engine, container);
+  auto made =
+      engine::listen_in_sandbox(*parts.engine, container, parts.options.broker_port, resolver);
   const std::string endpoint = "netns:" + run_uid;
-  auto listener = parts.options.adopt_listener(std::move(made.socket), endpoint);
+  auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
+  held->push_back(parts.options.adopt_listener(std::move(made.socket), endpoint));
+  if (resolver)
+    held->push_back(parts.options.adopt_resolver(std::move(made.dns_datagrams),
+                                                 std::move(made.dns_listener), endpoint));
   return std::make_shared<controllers::BrokerDoor>(endpoint, std::move(made.process),
-                                                   std::move(listener));
+                                                   std::move(held));
+}
+
+fs::path own_ump() {
+  utsname machine{};
+  const bool arm = ::uname(&machine) == 0 && std::string_view(machine.machine) == "aarch64";
+  const auto programs = ump_programs();
+  const auto found = programs.find(arm ? "arm64" : "amd64");
+  if (found == programs.end())
+    throw Error(Code::unavailable, "this installation has no ump for umpd's own machine");
+  return found->second;
+}
+
+// Where umpd is root on the engine's machine it acts itself and is told of changes; elsewhere a
+// helper container acts.
+controllers::firewall::Access open_host(Lazy& lazy, const std::function<void()>& changed) {
+  namespace fw = engine::firewall;
+  controllers::firewall::Access access;
+  try {
+    const auto host =
+        std::make_shared<const fw::HostNamespace>(fw::HostNamespace::find(lazy.spec.endpoint));
+    auto direct = fw::make_direct_access(host, own_ump(), system_runner());
+    direct->read();  // there may be no iptables here
+    access.host = std::move(direct);
+    access.watch = std::make_unique<fw::HostWatch>(*host, changed);
+  } catch (const Error& e) {
+    log::debug("the egress firewall is not kept directly", {{"reason", log::clip(e.message())}});
+  }
+  if (!access.host)
+    access.host = fw::make_helper_access(
+        *lazy.engine, {lazy.options.instance, [&lazy] { return lazy.images.ensure_helper(); }});
+  return access;
 }
 
 bool broker_in(engine::Engine& engine, const controllers::RunNetwork& network) {
@@ -138,6 +187,14 @@ controllers::EngineHandle::Parts make_engine_parts(const apis::SandboxEngineSpec
     if (gone > 0) notes.push_back("removed " + std::to_string(gone) + " outdated images");
     return notes;
   };
+  controllers::firewall::GuardOptions guard;
+  guard.instance = options.instance;
+  guard.engine = lazy->engine;
+  guard.open_host = [lazy](const std::function<void()>& changed) {
+    return open_host(*lazy, changed);
+  };
+  guard.helper_image = [lazy] { return lazy->images.ensure_helper(); };
+  parts.guard = std::make_shared<controllers::firewall::Guard>(std::move(guard), system_clock());
   return parts;
 }
 

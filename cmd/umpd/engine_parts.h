@@ -14,11 +14,14 @@ namespace umpteenth::umpd {
 
 struct EnginePartsOptions {
   std::string instance;
-  std::filesystem::path broker_socket_dir;  // holds broker.sock, nothing else
+  std::filesystem::path broker_socket_dir;  // holds broker.sock and dns.sock, nothing else
   int broker_port = 8081;
   std::string own_container;  // umpd's own id where it runs in one on this engine
   // Serves the broker on a listening socket, as that endpoint, until what it returns is dropped.
   std::function<std::shared_ptr<void>(Fd listening, const std::string& endpoint)> adopt_listener;
+  // The same for a resolver: its datagrams' socket and its listener.
+  std::function<std::shared_ptr<void>(Fd datagrams, Fd listener, const std::string& endpoint)>
+      adopt_resolver;
 };
 
 controllers::EngineHandle::Parts make_engine_parts(const apis::SandboxEngineSpec& spec,

@@ -68,6 +68,7 @@ void Driver::execute() {
   services_.timer.cancel(alarm);
   services_.watch.remove(uid_);
   services_.registry.remove(uid_);
+  if (handle_ && handle_->parts().guard) handle_->parts().guard->release(uid_);
   if (sandbox_ && sandbox_->door) sandbox_->door->close();
   collect(ending);
   remove_sandbox();
@@ -78,10 +79,6 @@ Driver::Ending Driver::attempt() {
   try {
     check_may_run();
     handle_ = find_engine();
-    if (job_.network.mode == apis::NetworkMode::internet) {
-      std::string refusal = sandbox_engine::internet_refusal(handle_->name(), handle_->spec());
-      if (!refusal.empty()) throw Error(Code::forbidden, refusal);
-    }
     check_disk_limit();
     models::Model model = services_.resolver.model(key_.ns, job_.model, job_.model.name);
     auto secrets = services_.resolver.secrets(key_.ns, job_);
@@ -187,7 +184,8 @@ void Driver::provision(const PreparedImage& image) {
   params.image = image.id;
   params.runtime = job_.sandbox.runtime.empty() ? handle_->spec().runtime : job_.sandbox.runtime;
   params.in_namespace = meets_in_namespace(params.runtime);
-  if (job_.network.mode == apis::NetworkMode::internet) params.open_network = kOpenNetwork;
+  if (job_.network.mode == apis::NetworkMode::internet)
+    params.open_network = patiently([&] { return open_egress(); });
   params.expires = format_time(live_->info().deadline + kTtlBeyondTimeout);
   params_ = params;
   Time from = services_.clock.now();
@@ -201,6 +199,7 @@ void Driver::provision(const PreparedImage& image) {
   } catch (Error& e) {
     throw e.in("Failed to create the sandbox");
   }
+  if (job_.network.mode == apis::NetworkMode::internet) guard_egress();
   result_.provision_ms = since(from);
   result_.sandbox = {sandbox_->container, sandbox_->network.name, sandbox_->endpoint(),
                      image.digest,        params.runtime,         handle_->name()};

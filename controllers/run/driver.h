@@ -45,6 +45,8 @@ class Driver : public std::enable_shared_from_this<Driver> {
   PreparedImage prepare_image();
   bool meets_in_namespace(const std::string& runtime);
   void provision(const PreparedImage& image);
+  std::string open_egress();
+  void guard_egress();
   Ending run_agent(const models::Model& model, std::vector<EnvVar> secrets);
   Ending ending_of(const agent::Result& result) const;
   Ending ending_of_stop() const;

@@ -6,34 +6,6 @@
 namespace umpteenth::controllers::run {
 namespace {
 
-constexpr char kIccOption[] = "com.docker.network.bridge.enable_icc";
-
-// The shared bridge of Internet sandboxes; one that others made is used only if it keeps sandboxes
-// apart.
-void ensure_open_network(engine::Engine& engine, const std::string& instance) {
-  auto there = engine.find_network(kOpenNetwork);
-  if (!there) {
-    engine::NetworkSpec spec;
-    spec.name = kOpenNetwork;
-    spec.options = {{kIccOption, "false"}};
-    spec.labels = {{engine::kLabelInstance, instance}, {engine::kLabelRole, "egress"}};
-    try {
-      engine.create_network(spec);
-    } catch (const Error& e) {  // another run made it in this moment
-      if (e.code() != Code::conflict && e.code() != Code::already_exists) throw;
-    }
-    there = engine.find_network(kOpenNetwork);
-  }
-  auto icc =
-      there ? there->options.find(kIccOption) : std::map<std::string, std::string>::iterator();
-  bool apart = there && icc != there->options.end() && icc->second == "false" && !there->ipv6;
-  if (!apart) {
-    throw Error(Code::invalid, std::string("the existing network ") + kOpenNetwork +
-                                   " lets sandboxes reach each other; remove it so it can be "
-                                   "recreated");
-  }
-}
-
 // Tidying up after a failure: what cannot be removed now is found by the sweep.
 template <typename F>
 void quietly(const char* what, const F& f) {
@@ -56,7 +28,6 @@ bool is_of(const engine::Labels& labels, const SandboxParams& params) {
 Sandbox create_sandbox(EngineHandle& handle, SandboxParams params) {
   engine::Engine& engine = handle.engine();
   Sandbox sandbox;
-  if (!params.open_network.empty()) ensure_open_network(engine, params.instance);
   if (params.in_namespace) {
     sandbox.network.name = params.open_network;
   } else {
@@ -103,8 +74,9 @@ void clear_attempt(EngineHandle& handle, const SandboxParams& params) {
 bool sandbox_intact(EngineHandle& handle, const Sandbox& sandbox) {
   auto container = handle.engine().find_container(sandbox.container);
   if (!container || (container->state != "running" && container->state != "paused")) return false;
-  const std::string& network = sandbox.network.name;
-  if (!network.empty() && !container->networks.contains(network)) return false;
+  // Of egress networks the firewall takes care.
+  const RunNetwork& network = sandbox.network;
+  if (!network.id.empty() && !container->networks.contains(network.name)) return false;
   return sandbox.door || handle.parts().broker_attached(sandbox.network);
 }
 

@@ -82,6 +82,10 @@ engine::ContainerSpec container_spec(const SandboxParams& params) {
     // An internal network still resolves public names through a resolver on the host's loopback.
     spec.dns = {kLoopback};
     spec.dns_options = {"timeout:1", "attempts:1"};
+  } else {
+    // The broker's endpoint resolves for it, by the rules of broker/dns.
+    spec.dns = {params.in_namespace ? std::string(kLoopback) : params.broker_ip};
+    spec.dns_options = {"timeout:3", "attempts:2"};
   }
   return spec;
 }

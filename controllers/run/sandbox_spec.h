@@ -12,8 +12,6 @@ namespace umpteenth::controllers::run {
 
 inline constexpr int kBrokerPort = 8081;
 inline constexpr Duration kTtlBeyondTimeout{300'000};
-// The shared bridge of Internet sandboxes while the host is left alone (egressFilter: off).
-inline constexpr char kOpenNetwork[] = "ump-egress";
 
 struct SandboxParams {
   std::string instance;  // the instance's id
@@ -25,7 +23,7 @@ struct SandboxParams {
   std::string network;        // the run network's name
   std::string broker_ip;      // the broker's endpoint in it
   std::string sandbox_ip;
-  std::string open_network;  // "" unless the mode is Internet
+  std::string open_network;  // the egress network's name; "" unless the mode is Internet
   std::string expires;       // RFC 3339
 };
 

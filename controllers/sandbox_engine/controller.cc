@@ -11,6 +11,14 @@ namespace {
 constexpr char kActor[] = "system:controller:sandbox-engine";
 constexpr Duration kLookAgain{30'000};
 constexpr Duration kLookAgainUnreachable{5'000};
+
+firewall::State firewall_of(const EngineHandle& handle) {
+  if (handle.parts().guard) return handle.parts().guard->state();
+  firewall::State none;
+  none.reason = "umpd has no way to this engine's host";
+  none.pending = false;
+  return none;
+}
 }  // namespace
 
 SandboxEngineController::SandboxEngineController(store::Store& store, Clock& clock,
@@ -43,6 +51,7 @@ Outcome SandboxEngineController::reconcile(const store::Key& key) {
   if (unsupported(spec).empty()) {
     try {
       auto handle = engines_.ensure(key.name, spec);
+      observed.firewall = firewall_of(*handle);
       auto info = handle->engine().info();
       if (spec.attachment != kNetwork)
         observed.namespace_obstacle = handle->parts().namespace_obstacle(spec.runtime);
@@ -55,23 +64,27 @@ Outcome SandboxEngineController::reconcile(const store::Key& key) {
   }
   json::Value status = plan_status(object, observed, clock_.now());
   auto written = write_status(store_, *record, status, kActor);
-  if (written) {
-    json::Value now = written->parse();
-    auto before = apis::find_condition(object, "Ready");
-    auto after = apis::find_condition(now, "Ready");
-    if (after && (!before || before->status != after->status)) {
-      log::info("sandbox engine changed", {{"engine", key.name},
-                                           {"ready", after->status},
-                                           {"reason", after->reason},
-                                           {"message", log::clip(after->message)}});
-      if (after->status == "True") {
-        events_.normal(now, after->reason, after->message);
-      } else {
-        events_.warning(now, after->reason, after->message);
-      }
+  if (written) announce(key.name, object, written->parse());
+  return Outcome::look_again(observed.info ? kLookAgain : kLookAgainUnreachable);
+}
+
+// Events for conditions that turned.
+void SandboxEngineController::announce(const std::string& name, const json::Value& before,
+                                       const json::Value& now) {
+  for (const char* type : {"Ready", "EgressFirewall"}) {
+    const auto was = apis::find_condition(before, type);
+    const auto is = apis::find_condition(now, type);
+    if (!is || is->status == "Unknown") continue;
+    if (was && was->status == is->status && was->reason == is->reason) continue;
+    log::info(
+        "sandbox engine changed",
+        {{"engine", name}, {"condition", type}, {"status", is->status}, {"reason", is->reason}});
+    if (is->status == "True") {
+      events_.normal(now, is->reason, is->message);
+    } else {
+      events_.warning(now, is->reason, is->message);
     }
   }
-  return Outcome::look_again(observed.info ? kLookAgain : kLookAgainUnreachable);
 }
 
 }  // namespace umpteenth::controllers::sandbox_engine

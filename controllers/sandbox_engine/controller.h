@@ -17,6 +17,8 @@ class SandboxEngineController {
   Outcome reconcile(const store::Key& key);
 
  private:
+  void announce(const std::string& name, const json::Value& before, const json::Value& now);
+
   store::Store& store_;
   Clock& clock_;
   Engines& engines_;

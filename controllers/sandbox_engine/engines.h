@@ -14,6 +14,7 @@
 #include "apis/sandbox_engine.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "controllers/firewall/guard.h"
 #include "engine/engine.h"
 
 namespace umpteenth::controllers {
@@ -73,6 +74,8 @@ class EngineHandle {
                                               const std::string& container)>
         open_door;
     std::function<std::vector<std::string>(std::stop_token stop)> collect_garbage;
+    // Of the engine's host; null where there is no way to it.
+    std::shared_ptr<firewall::Guard> guard;
   };
 
   EngineHandle(std::string name, apis::SandboxEngineSpec spec, Parts parts)

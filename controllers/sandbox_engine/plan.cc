@@ -7,7 +7,7 @@
 namespace umpteenth::controllers::sandbox_engine {
 namespace {
 
-constexpr char kNoFirewall[] = "umpd has installed no egress firewall on this engine's host";
+constexpr Duration kTellChecks{600'000};  // a status is no heartbeat
 
 apis::Condition ready(const apis::SandboxEngineSpec& spec, const Observed& observed) {
   std::string why = unsupported(spec);
@@ -46,12 +46,41 @@ apis::Condition namespace_attachment(const apis::SandboxEngineSpec& spec,
   return {kType, "True", "InUse", "the broker listens inside each sandbox's network namespace", 0};
 }
 
-apis::Condition firewall(const apis::SandboxEngineSpec& spec) {
-  bool off = spec.egress_filter == "off";
-  return {"EgressFirewall", "False", "NotInstalled",
-          off ? "Turned off: Internet sandboxes reach private networks, the host and cloud metadata"
-              : std::string(kNoFirewall) + ": runs with Internet access are refused",
+apis::Condition firewall_condition(const apis::SandboxEngineSpec& spec,
+                                   const firewall::State& state) {
+  if (state.enforced())
+    return {"EgressFirewall", "True", "Enforced", "Private networks are blocked", 0};
+  if (spec.egress_filter == "off")
+    return {"EgressFirewall", "False", "TurnedOff",
+            "Turned off: Internet sandboxes reach private networks, the host and cloud metadata",
+            0};
+  if (state.pending) return {"EgressFirewall", "Unknown", "Pending", state.reason, 0};
+  const bool required = spec.egress_filter == "required";
+  return {"EgressFirewall", "False", "NotEnforced",
+          state.reason + (required ? ": runs with Internet access are refused"
+                                   : ": Internet sandboxes can reach private networks"),
           0};
+}
+
+json::Value firewall_status(const apis::SandboxEngineSpec& spec, const firewall::State& state,
+                            const json::Value& before) {
+  json::Value v = json::Value::object({{"state", state.enforced()              ? "Enforced"
+                                                 : spec.egress_filter == "off" ? "Off"
+                                                                               : "NotEnforced"}});
+  if (!state.enforced() && spec.egress_filter != "off") v.set("reason", state.reason);
+  if (!state.backend.empty()) v.set("backend", state.backend);
+  if (!state.watch.empty()) v.set("watch", state.watch);
+  if (state.repairs > 0) {
+    v.set("lastRepaired", format_time(state.last_repaired));
+    v.set("lastRepair", state.last_repair);
+  }
+  v.set("repairs", state.repairs);
+  if (state.last_checked == Time{}) return v;
+  std::string checked = before.get_string("lastChecked");
+  const bool told = !checked.empty() && state.last_checked - parse_time(checked) < kTellChecks &&
+                    parse_time(checked) <= state.last_checked;
+  v.set("lastChecked", told ? checked : format_time(state.last_checked));
+  return v;
 }
 
 }  // namespace
@@ -78,12 +107,13 @@ json::Value plan_status(const json::Value& object, const Observed& observed, Tim
   const json::Value& old_conditions = object.at_path({"status", "conditions"});
   if (!old_conditions.is_null()) status.set("conditions", old_conditions);
   for (apis::Condition condition :
-       {ready(spec, observed), firewall(spec), namespace_attachment(spec, observed)}) {
+       {ready(spec, observed), firewall_condition(spec, observed.firewall),
+        namespace_attachment(spec, observed)}) {
     condition.observed_generation = generation;
     apis::set_condition(status, condition, now);
   }
-  status.set("egressFirewall",
-             json::Value::object({{"state", spec.egress_filter == "off" ? "Off" : "NotEnforced"}}));
+  status.set("egressFirewall", firewall_status(spec, observed.firewall,
+                                               object.at_path({"status", "egressFirewall"})));
   if (observed.info) {
     const Attachment attachment = choose_attachment(spec.attachment, observed.namespace_obstacle);
     if (!attachment.how.empty()) status.set("attachment", attachment.how);
@@ -104,15 +134,9 @@ json::Value plan_status(const json::Value& object, const Observed& observed, Tim
   return status;
 }
 
-std::string internet_refusal(const std::string& engine, const apis::SandboxEngineSpec& spec) {
-  if (spec.egress_filter == "off") return "";
-  if (spec.egress_filter == "required") {
-    return std::string("the egress firewall is required but not installed: ") + kNoFirewall;
-  }
-  return std::string("network mode Internet is refused on sandbox engine ") + engine + ": " +
-         kNoFirewall +
-         "; use network mode None or AllowedDomains, or set egressFilter: off on the SandboxEngine "
-         "to run without it";
+std::string internet_refusal(const apis::SandboxEngineSpec& spec, const firewall::State& firewall) {
+  if (spec.egress_filter != "required" || firewall.enforced()) return "";
+  return "the egress firewall is required but not installed: " + firewall.reason;
 }
 
 std::string disk_limit_refusal(const std::string& engine) {

@@ -7,6 +7,7 @@
 #include "apis/sandbox_engine.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "controllers/firewall/state.h"
 #include "engine/types.h"
 
 namespace umpteenth::controllers::sandbox_engine {
@@ -16,6 +17,7 @@ struct Observed {
   std::string error;                 // why not
   std::string namespace_obstacle;    // why the broker cannot listen inside sandboxes, or ""
   int64_t running = 0;               // sandboxes of runs in execution here
+  firewall::State firewall;
 };
 
 // How sandboxes meet the broker: it listens inside their network namespaces, or each has a network
@@ -35,9 +37,8 @@ std::string unsupported(const apis::SandboxEngineSpec& spec);
 
 json::Value plan_status(const json::Value& object, const Observed& observed, Time now);
 
-// Why a run with Internet access must not start on it, or "". Nothing of the host's firewall is
-// installed, so only egressFilter: off lets it through.
-std::string internet_refusal(const std::string& engine, const apis::SandboxEngineSpec& spec);
+// Why a run with Internet access must not start, or goes no further, or "".
+std::string internet_refusal(const apis::SandboxEngineSpec& spec, const firewall::State& firewall);
 
 // Why a job that limits its disk space cannot run on an engine that has no such limit.
 std::string disk_limit_refusal(const std::string& engine);

@@ -36,6 +36,12 @@ build_probe() { # the static programs that do what busybox cannot
 # A job runs once at a time: what goes on side by side needs a job each.
 JOBS=(none-agent none-root listed-agent listed-root)
 OTHERS=(victim)
+declare_network() { # job
+  case $1 in
+    none-* | victim) printf '  network: {mode: None}\n' ;;
+    listed-*) printf '  network: {mode: AllowedDomains, allowedDomains: [listed.lab.test]}\n' ;;
+  esac
+}
 declare_jobs() {
   local job
   {
@@ -55,10 +61,7 @@ YAML
       printf -- '---\napiVersion: umpteenth.dev/v1alpha1\nkind: Job\nmetadata: {name: %s}\nspec:\n' "$job"
       printf '  instruction: Attack.\n  model: {provider: attacker, name: scripted}\n  limits: {timeoutSeconds: 700}\n'
       printf '  sandbox: {image: %s, runAsRoot: %s, resources: {memoryMiB: 128, pids: 64}}\n' "$ATTACK_IMAGE" "$([ "${job##*-}" = root ] && echo true || echo false)"
-      case $job in
-        none-* | victim) printf '  network: {mode: None}\n' ;;
-        listed-*) printf '  network: {mode: AllowedDomains, allowedDomains: [listed.lab.test]}\n' ;;
-      esac
+      declare_network "$job"
     done
   } | umpctl apply -f - >"$WORK/apply" 2>&1 || { cat "$WORK/apply"; return 1; }
   umpctl patch workspace default -p '{"spec":{"limits":{"maxConcurrentRuns":8}}}' >"$WORK/apply" 2>&1 || cat "$WORK/apply"

@@ -112,9 +112,10 @@ TEST_F(DoorTest, internet_adds_the_shared_bridge_and_no_network_of_its_own) {
   ASSERT_EQ(spec.networks.size(), 1U);
   EXPECT_EQ(spec.networks[0].network, "ump-egress");
   EXPECT_EQ(ground->run_networks(), 0U);
+  // The firewall's guard takes it off and puts it back: that is no end of the run.
   ground->engine->disconnect_network("ump-egress", sandbox().id);
-  ASSERT_TRUE(world.ends(run, Phase::failed));
-  EXPECT_EQ(ground->status(run).message, "sandbox is gone");
+  ground->cancel(run);
+  ASSERT_TRUE(world.ends(run, Phase::cancelled));
   EXPECT_TRUE(ground->engine->find_network("ump-egress")) << "it is shared: it stays";
 }
 

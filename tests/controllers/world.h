@@ -47,7 +47,8 @@ struct Ground {
   std::unique_ptr<store::Store> store = store::make_memory_store();
   std::shared_ptr<support::FakeEngine> engine = std::make_shared<support::FakeEngine>();
   std::shared_ptr<FakeDoors> doors = std::make_shared<FakeDoors>();
-  std::string relay;  // the broker's endpoint, a container
+  std::string relay;                       // the broker's endpoint, a container
+  std::shared_ptr<firewall::Guard> guard;  // of the engine's host; null: there is no way to it
 
   Ground();
   void create(const std::string& kind_plural, const std::string& ns, const std::string& name,

@@ -221,6 +221,7 @@ EngineHandle::Parts Ground::parts() const {
   parts.open_door = [doors = doors](const std::string& run_uid, const std::string& container) {
     return doors->open_door(run_uid, container);
   };
+  parts.guard = guard;
   return parts;
 }
 

@@ -68,11 +68,17 @@ ends "a run that leaves a link and a fifo" $patience "$artifact" '^Succeeded'
 expect "its file is kept" 0 'a.txt' umpctl artifacts "run/$artifact"
 expect "the others are refused" 0 'artifact refused: .*(link|fifo)' umpctl timeline "run/$artifact"
 expect "and not listed" 0 '!(link|fifo)' umpctl artifacts "run/$artifact"
-runs_to "Internet mode is refused" internet true '^Failed Refused network mode Internet is refused on sandbox engine default: .*egressFilter: off'
-expect "the engine says why" 0 'False.*NotInstalled' umpctl get sandboxengine default -o "jsonpath={.status.conditions[?(@.type==\"EgressFirewall\")]['status','reason']}"
+firewall() { umpctl get sandboxengine default -o "jsonpath={.status.conditions[?(@.type==\"EgressFirewall\")]['status','reason']}"; }
+firewall_is() { firewall | grep -qE "$1"; }
+eventually "the egress firewall is enforced" 30 firewall_is 'True.*Enforced'
+runs_to "Internet mode runs, and the host is out of its reach" internet 'gw=$(ip route | awk "/^default/ { print \$3 }"); ump netcheck --timeout 1s --unreachable "icmp:$gw" && echo out' '^Succeeded .*out'
+expect "its rules are shown" 0 '-j UMPTEENTH-PRIVATE' umpctl engine status
+expect "and that nothing is to be done" 0 '^  nothing$' umpctl plan sandboxengine/default
+expect "they are not taken out while they are wanted" 1 'set it to off' umpctl engine firewall remove
 umpctl patch sandboxengine default -p '{"spec":{"egressFilter":"off"}}' >/dev/null
-runs_to "unless egressFilter is off" internet 'echo out' '^Succeeded .*out'
-expect "which the status says" 0 'False.*NotInstalled' umpctl get sandboxengine default -o "jsonpath={.status.conditions[?(@.type==\"EgressFirewall\")]['status','reason']}"
+expect "they are then" 0 'UMPTEENTH' umpctl engine firewall remove
+runs_to "and with egressFilter off" internet 'echo out' '^Succeeded .*out'
+eventually "which the status says" 10 firewall_is 'False.*TurnedOff'
 umpctl patch sandboxengine default -p '{"spec":{"egressFilter":"auto"}}' >/dev/null
 
 # Overlaps, numbers, deletion.
@@ -159,7 +165,7 @@ eventually "its sandbox is removed" $patience no_sandbox "$left"
 there=0
 for id in "${strangers[@]}"; do engine_api GET "/containers/$id/json" | grep -q '"Id"' && there=$((there + 1)); engine_api DELETE "/containers/$id?force=1" >/dev/null; done
 [ $there = 2 ] && ok "containers of others stay" || bad "containers of others stay" "$there of 2"
-leaves() { left_of "$(cat "$D/instance")" | grep -vE 'relay|ump-egress'; }
+leaves() { left_of "$(cat "$D/instance")" | grep -vE 'relay|ump-egress|-(probe|firewall)$'; }
 none_left() { [ -z "$(leaves)" ]; }
 eventually "its network too" $patience none_left
 stop_umpd 12
