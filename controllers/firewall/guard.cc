@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/overloaded.h"
 #include "engine/names.h"
 
 namespace umpteenth::controllers::firewall {
@@ -15,11 +16,6 @@ constexpr int kMostStages = 8, kMostFailures = 3;
 constexpr Duration kOrphanFor{60'000};  // a network is listed a moment after its bridge is made
 constexpr std::chrono::milliseconds kReopen{2'000};
 constexpr Reach kEgress[] = {Reach::internet, Reach::internet_private};
-
-template <typename... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
 
 std::string rules_text(const engine::firewall::Desired& desired) {
   std::string text = desired.instance;

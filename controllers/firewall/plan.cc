@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
+#include "base/overloaded.h"
+
 namespace umpteenth::controllers::firewall {
 namespace {
 
 constexpr Reach kEgress[] = {Reach::internet, Reach::internet_private};
-
-template <typename... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
 
 bool engine_broken(const Observed& o) {
   return o.host && !o.host->ipv4.find("filter", "DOCKER-USER");

@@ -4,19 +4,13 @@
 #include <chrono>
 
 #include "apis/object.h"
+#include "base/overloaded.h"
 #include "controllers/job/references.h"
 #include "controllers/job/schedule.h"
 #include "controllers/sandbox_engine/plan.h"
 
 namespace umpteenth::controllers::job {
 namespace {
-
-template <class... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-template <class... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;
 
 bool active(const RunOf& run) { return !apis::terminal(run.phase); }
 

@@ -97,6 +97,7 @@ const std::vector<std::string> kPlanMayInclude{"apis/",
                                                "base/error.h",
                                                "base/json.h",
                                                "base/net/",
+                                               "base/overloaded.h",
                                                "controllers/"};
 
 TEST(IncludeDirection, every_folder_includes_only_what_the_architecture_allows) {
