@@ -15,7 +15,7 @@ for source in tests/fuzz/*_fuzz.cc; do
   new=$(mktemp -d) log=build-dev/fuzz/$name.log
   if [ -z "$(ls "$corpus" 2>/dev/null)" ]; then echo "FAILED: $name has no corpus"; failed=$((failed + 1)); continue; fi
   # First the corpus alone: an input that was a finding once is a finding again, whatever the time.
-  if setarch -R "build-dev/bin/fuzz_$name" -runs=0 -timeout=10 -rss_limit_mb=1024 "$corpus" >"$log" 2>&1 &&
+  if setarch -R "build-dev/bin/fuzz_$name" -runs=0 -timeout=10 -rss_limit_mb=1024 -artifact_prefix="build-dev/fuzz/$name-" "$corpus" >"$log" 2>&1 &&
     setarch -R "build-dev/bin/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=4096 \
       -artifact_prefix="build-dev/fuzz/$name-" "$new" "$corpus" >"$log" 2>&1; then
     passed=$((passed + 1))
