@@ -7,6 +7,7 @@
 #include "server/call.h"
 #include "server/collector.h"
 #include "server/discovery.h"
+#include "server/doctor.h"
 #include "server/history.h"
 #include "server/metrics.h"
 #include "server/read.h"
@@ -193,6 +194,7 @@ struct Api::Impl {
     if (auto page = answer_review(request, who)) return std::move(*page);
     if (auto page = answer_tokens(request, who, deps.tokens)) return std::move(*page);
     if (auto page = answer_sealing_key(request, deps.sealer)) return std::move(*page);
+    if (auto page = answer_doctor(request, who, deps)) return std::move(*page);
     if (request.path == "/metrics" && request.method == "GET") return metrics_page();
     return resource_page(request, who);
   }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/http/message.h"
 #include "base/http/server.h"
+#include "server/hardening.h"
 #include "server/ports.h"
 #include "server/tokens.h"
 #include "store/store.h"
@@ -34,6 +35,9 @@ struct ServerDeps {
   Finalizers finalizers = {};
   // Takes the rules of this installation out of an engine's host; empty: answers 503.
   std::function<json::Value(const std::string& engine)> remove_firewall = {};
+  // What umpd knows of its own options and files, asked at each request; null: the checklist
+  // answers 503.
+  std::function<HardeningFacts()> hardening_facts = nullptr;
 };
 
 class Api {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "cmd/umpctl/doctor.h"
 
 namespace umpteenth::umpctl {
 
@@ -32,6 +33,7 @@ const std::vector<Command>& commands() {
     add_change_commands(made);
     add_engine_commands(made);
     add_info_commands(made);
+    add_doctor_command(made);
     add_seal_command(made);
     std::sort(made.begin(), made.end(),
               [](const Command& a, const Command& b) { return a.name < b.name; });

@@ -293,6 +293,7 @@ bool Config::is_given(std::string_view path) const {
 
 Config load_config(const ConfigSources& sources) {
   Config config;
+  config.file = sources.file_name;
   if (!sources.file_name.empty()) read_file_text(config, sources);
   if (sources.environment) read_environment(config, sources.environment);
   for (const auto& [path, value] : sources.flags) {

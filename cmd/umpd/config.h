@@ -44,6 +44,7 @@ struct Config {
     std::vector<std::string> file_roots;
   } git;
 
+  std::string file;  // the options' file, "" = none
   // The paths that a file, the environment or a flag set, e.g. "sandbox.image".
   std::vector<std::string> given;
   bool is_given(std::string_view path) const;

@@ -25,6 +25,7 @@
 #include "cmd/umpd/edits.h"
 #include "cmd/umpd/engine_parts.h"
 #include "cmd/umpd/engine_topology.h"
+#include "cmd/umpd/hardening_facts.h"
 #include "cmd/umpd/identity.h"
 #include "controllers/controllers.h"
 #include "runs/registry.h"
@@ -213,6 +214,12 @@ class Daemon {
     deps.finalizers = controllers::finalizers();
     deps.remove_firewall = [this](const std::string& engine) {
       return controllers_.remove_firewall(engine);
+    };
+    deps.hardening_facts = [this] {
+      server::HardeningFacts facts = hardening_facts(config_, data_.path());
+      facts.api_port = api_server_->port();
+      facts.in_container = !own_container_.empty();
+      return facts;
     };
     return deps;
   }

@@ -33,6 +33,14 @@ expect "no token is 401" 0 '^401$' curl -sk -o /dev/null -w '%{http_code}' "$ser
 openssl s_client -connect "${server#https://}" -servername localhost </dev/null 2>/dev/null | openssl x509 -noout -ext subjectAltName 2>/dev/null >"$WORK/san"
 grep -q 'DNS:localhost' "$WORK/san" && grep -q 'IP Address:127.0.0.1' "$WORK/san" && grep -qi '0:0:0:0:0:0:0:1' "$WORK/san" && ok "the certificate names localhost, 127.0.0.1, ::1" || bad "the certificate names localhost, 127.0.0.1, ::1" "$(cat "$WORK/san")"
 
+expect "doctor sees an unmet item and fails" 1 '^unmet +network.allow_private_targets' umpctl doctor
+item() { umpctl doctor -o json | jq -r ".items[] | select(.id == \"$1\") | .state"; }
+[ "$(item https) $(item ports) $(item keys)" = "met met not known" ] && ok "doctor reads umpd's own options and files" || bad "doctor reads umpd's own options and files" "$(umpctl doctor)"
+chmod 644 "$D/encryption.key"
+[ "$(item keys)" = unmet ] && ok "doctor sees a key that others can read" || bad "doctor sees a key that others can read" "$(umpctl doctor)"
+chmod 600 "$D/encryption.key"
+expect "doctor has no other form" 1 'must be json or yaml' umpctl doctor -o wide
+
 sockets=$(find "/proc/$umpd_pid/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n')
 ports=$(awk '$4 == "0A" {print $10, $2}' /proc/net/tcp /proc/net/tcp6 | grep -wFf <(echo "$sockets") | wc -l)
 [ "$ports" = 1 ] && ok "one TCP port is open, the API's" || bad "one TCP port is open, the API's" "$ports are"

@@ -47,6 +47,7 @@ TEST(Config, flags_beat_the_environment_which_beats_the_file) {
                    file,
                    env_of({{"SERVER_PORT", "2"}, {"LOG_JSON", "true"}, {"SERVER_HOST", ""}}),
                    {{"server.port", "3"}}});
+  EXPECT_EQ(c.file, "config.yml");
   EXPECT_EQ(c.server.port, 3);
   EXPECT_EQ(c.server.host, "127.0.0.2");
   EXPECT_TRUE(c.log.json);
