@@ -7,8 +7,8 @@
 . "$(dirname "$0")/e2e/lib.sh"
 trap 'finish >/dev/null; exit $rc' EXIT
 rc=0
-pairs=20 warm=3
-[ "${1:-}" != --smoke ] || { pairs=1 warm=1; }
+pairs=20 warm=3 idle=120
+[ "${1:-}" != --smoke ] || { pairs=1 warm=1 idle=10; }
 
 milliseconds() { # COMMAND…: wall time of one run, in hundredths
   local begin=${EPOCHREALTIME/[^0-9]/}
@@ -59,6 +59,16 @@ if command -v kubectl >/dev/null; then
 else
   echo "SKIPPED: umpctl against kubectl: kubectl is not installed"
 fi
+
+# What umpd costs while nothing happens: jobs are declared, the engine is watched, no run is on.
+ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$umpd_pid/stat"; }
+idle_cost() {
+  local before; before=$(ticks)
+  sleep $idle
+  awk -v used=$(($(ticks) - before)) -v hz="$(getconf CLK_TCK)" -v seconds=$idle -v kib="$(awk '/^Pss:/ { print $2 }' "/proc/$umpd_pid/smaps_rollup")" \
+    'BEGIN { printf "%-34s %.3f %% of a core over %d s   PSS %.1f MiB\n", "umpd idle", used / hz / seconds * 100, seconds, kib / 1024 }'
+}
+idle_cost || rc=1
 
 # Sandboxes, on both ways of meeting the broker: one engine under two names.
 trials=200; [ $pairs -gt 1 ] || trials=2
@@ -126,3 +136,4 @@ many_bare() {
 }
 [ $pairs -eq 1 ] || { pairs=5; warm=1; }   # a minute each
 compare "$many sandboxes at once, half ready" "bare engine, 3 at a time" many_runs many_bare
+tests/bench/proxies.sh ${1:+"$1"} || rc=1
