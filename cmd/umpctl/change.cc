@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 int create(Invocation& line) {
   const Output output = parse_output(line.get("output"));
   int rc = kOk;
-  for (const Manifest& m : manifests(line)) {
+  for (const Manifest& m : manifests(line, Names::may_be_generated)) {
     try {
       const bool client_only = line.get("dry-run") == "client";
       const json::Value made =

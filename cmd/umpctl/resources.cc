@@ -157,9 +157,7 @@ void add_text(Invocation& line, const std::string& text, const std::string& name
   }
 }
 
-}  // namespace
-
-std::vector<Manifest> manifests(Invocation& line) {
+std::vector<Manifest> read_manifests(Invocation& line) {
   std::vector<Manifest> found;
   for (const std::string& name : line.all("filename")) {
     if (name == "-") {
@@ -189,6 +187,19 @@ std::vector<Manifest> manifests(Invocation& line) {
   if (found.empty())
     throw Error(Code::bad_request,
                 line.given("filename") ? "no objects in what -f named" : "name manifests with -f");
+  return found;
+}
+
+}  // namespace
+
+std::vector<Manifest> manifests(Invocation& line, Names names) {
+  std::vector<Manifest> found = read_manifests(line);
+  for (const Manifest& m : found)
+    if (m.name.empty() && names == Names::required)
+      throw Error(Code::bad_request,
+                  m.source +
+                      ": metadata.name is missing; an object with generateName is made with "
+                      "umpctl create -f, and has its name from then on");
   return found;
 }
 

@@ -38,8 +38,11 @@ struct Manifest {
   } place;
 };
 
-// -f FILE|DIR|-, -R. Lists are unfolded; documents that are empty are passed over.
-std::vector<Manifest> manifests(Invocation& line);
+// -f FILE|DIR|-, -R. Lists are unfolded; documents that are empty are passed over. Only what makes
+// objects may take one that has generateName in place of a name: everywhere else no name would mean
+// the whole collection.
+enum class Names { required, may_be_generated };
+std::vector<Manifest> manifests(Invocation& line, Names names = Names::required);
 
 // Why the manifest was refused, a line each: `FILE:LINE: spec.schedule.cron: Invalid value: …` for
 // what the server says of a field, else `FILE:LINE: job.umpteenth.dev/NAME: …`.

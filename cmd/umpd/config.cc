@@ -59,12 +59,14 @@ const std::vector<Option>& options() {
        1,
        65535},
       {"server.trust_proxy", "false",
-       "Whether the last X-Forwarded-For entry names the client. Only behind a proxy of yours.",
+       "Whether the last X-Forwarded-For entry names the client. Only behind a proxy of yours. So "
+       "far "
+       "nothing that umpd does depends on a client's address.",
        Flag([](Config& c) -> bool& { return c.server.trust_proxy; })},
       {"server.tls.mode",
        "self",
        "`self`: own CA and certificate, renewed by umpd. `files`: cert and key below. `off`: plain "
-       "HTTP, only on a loopback host.",
+       "HTTP, only on a loopback host or a Unix socket.",
        Text([](Config& c) -> std::string& { return c.server.tls_mode; }),
        {"self", "files", "off"}},
       {"server.tls.cert", "", "PEM file with the chain, for mode files.",
@@ -98,7 +100,7 @@ const std::vector<Option>& options() {
        List([](Config& c) -> std::vector<std::string>& { return c.network.blocked_targets; })},
       {"runs.max_concurrent",
        "3",
-       "Runs at once in the instance; also seeds Workspace/default.",
+       "Runs at once of a workspace. Seeds Workspace/default.",
        Number([](Config& c) -> int64_t& { return c.runs.max_concurrent; }),
        {},
        1,
@@ -110,7 +112,8 @@ const std::vector<Option>& options() {
        {},
        1,
        3650},
-      {"git.file_roots", "[]", "Folders below which a GitSource may use file URLs.",
+      {"git.file_roots", "[]",
+       "Folders below which a GitSource may use file URLs. Of no effect for other kinds.",
        List([](Config& c) -> std::vector<std::string>& { return c.git.file_roots; })},
   };
   return table;
@@ -272,20 +275,36 @@ void check(const Config& config) {
   if (files && (config.server.tls_cert.empty() || config.server.tls_key.empty()))
     throw Error(Code::invalid,
                 "server.tls.mode is \"files\": server.tls.cert and server.tls.key must be set");
+  if (!files && !(config.server.tls_cert.empty() && config.server.tls_key.empty()))
+    throw Error(Code::invalid,
+                "server.tls.cert and server.tls.key are for server.tls.mode files, it is " +
+                    json::quote(config.server.tls_mode));
+  const auto address = net::parse_address(config.server.host);
+  const bool socket = !unix_socket_of(config.server.host).empty();
+  if (!address && !socket && config.server.host != "localhost")
+    throw Error(Code::invalid, "server.host is " + json::quote(config.server.host) +
+                                   ", it must be an address, localhost or unix:///PATH");
+  if (socket && config.server.tls_mode != "off")
+    throw Error(Code::invalid,
+                "server.host is a Unix socket: server.tls.mode must be \"off\" there");
   if (config.server.tls_mode == "off") {
-    const auto address = net::parse_address(config.server.host);
-    const bool loopback = config.server.host == "localhost" ||
+    const bool loopback = socket || config.server.host == "localhost" ||
                           (address && net::parse_cidr("127.0.0.0/8")->contains(*address)) ||
                           (address && address == net::parse_address("::1"));
     if (!loopback)
-      throw Error(Code::invalid,
-                  "server.tls.mode is \"off\" but server.host is " +
-                      json::quote(config.server.host) +
-                      ", it must be a loopback address: tokens would travel in clear");
+      throw Error(
+          Code::invalid,
+          "server.tls.mode is \"off\" but server.host is " + json::quote(config.server.host) +
+              ", it must be a loopback address or unix:///PATH: tokens would travel in clear");
   }
 }
 
 }  // namespace
+
+std::string unix_socket_of(std::string_view host) {
+  constexpr std::string_view kScheme = "unix://";
+  return host.starts_with("unix:///") ? std::string(host.substr(kScheme.size())) : "";
+}
 
 bool Config::is_given(std::string_view path) const {
   return std::find(given.begin(), given.end(), path) != given.end();

@@ -60,6 +60,9 @@ struct ConfigSources {
   Flags flags;
 };
 
+// The path of a server.host that names a Unix socket (unix:///PATH), else "".
+std::string unix_socket_of(std::string_view host);
+
 // Error(invalid) with `FILE: line N: unknown option …`, or the option, its value and the rule.
 Config load_config(const ConfigSources& sources);
 

@@ -40,6 +40,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// Of all workspaces together; each has limits.maxConcurrentRuns of its own.
+constexpr int64_t kRunsAtOnce = 1000;
+// admin-token --rotate asks the running umpd for a new token by it.
+constexpr int kRotate = SIGUSR1;
+
 controllers::sandbox_engine::Seeds seeds_of(const Config& config) {
   controllers::sandbox_engine::Seeds seeds;
   seeds.engine.endpoint = config.engine.endpoint;
@@ -48,6 +53,7 @@ controllers::sandbox_engine::Seeds seeds_of(const Config& config) {
   seeds.engine.blocked_targets = config.network.blocked_targets;
   seeds.max_concurrent_runs = config.runs.max_concurrent;
   seeds.retention_days = config.runs.retention_days;
+  seeds.given = {config.given.begin(), config.given.end()};
   return seeds;
 }
 
@@ -181,7 +187,7 @@ class Daemon {
   controllers::Options controller_options() {
     controllers::Options options;
     options.instance = data_.instance_id();
-    options.max_concurrent = config_.runs.max_concurrent;
+    options.max_concurrent = kRunsAtOnce;
     options.broker_port = static_cast<int>(config_.server.broker_port);
     options.outbound = outbound_of(config_);
     options.make_engine = [this](const apis::SandboxEngineSpec& spec) { return make_parts(spec); };
@@ -230,6 +236,7 @@ class Daemon {
   }
   void renew_certificate();
   int wait_for_signal();
+  http::ListenOn where_to_listen() const;
 
   const Config config_;
   Clock& clock_ = system_clock();
@@ -269,14 +276,14 @@ void Daemon::renew_certificate() {
 int Daemon::wait_for_signal() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+  for (int s : {SIGTERM, SIGINT, SIGHUP, kRotate}) sigaddset(&signals, s);
   for (;;) {
     const timespec half_a_minute{30, 0};
     const int signal = ::sigtimedwait(&signals, nullptr, &half_a_minute);
-    if (signal == SIGTERM || signal == SIGINT) return signal;
+    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP) return signal;
     ::malloc_trim(0);
     try {
-      if (signal == SIGHUP) {
+      if (signal == kRotate) {
         write_kubeconfig(true);
         log::info("rotated the admin token");
       }
@@ -287,11 +294,20 @@ int Daemon::wait_for_signal() {
   }
 }
 
-int Daemon::run() {
+http::ListenOn Daemon::where_to_listen() const {
   http::ListenOn listen;
-  listen.host = config_.server.host;
-  listen.port = static_cast<int>(config_.server.port);
   listen.tls = identity_.tls;
+  listen.port = static_cast<int>(config_.server.port);
+  listen.host = config_.server.host == "localhost" ? "127.0.0.1" : config_.server.host;
+  if (const std::string socket = unix_socket_of(config_.server.host); !socket.empty()) {
+    listen.host.clear();
+    listen.unix_path = socket;
+  }
+  return listen;
+}
+
+int Daemon::run() {
+  const http::ListenOn listen = where_to_listen();
   // Before anything is done to a run: a start that cannot listen leaves all as it was.
   api_server_ = listening("server.port", listen.port, [&] {
     return std::make_unique<http::Server>(listen, http::api_limits(), api_.site());
@@ -351,7 +367,7 @@ int serve(const Config& config) {
   keep_little_memory();
   sigset_t signals;  // before any thread: all of them inherit it
   sigemptyset(&signals);
-  for (int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
+  for (int s : {SIGTERM, SIGINT, SIGHUP, kRotate}) sigaddset(&signals, s);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   Daemon daemon(config);
   return daemon.run();
@@ -368,7 +384,7 @@ int admin_token(const Config& config, bool rotate) {
     return 0;
   }
   if (const auto pid = DataDir::running_pid(config.app.data_dir)) {
-    if (::kill(*pid, SIGHUP) != 0) throw errno_error(Code::internal, "signal umpd");
+    if (::kill(*pid, kRotate) != 0) throw errno_error(Code::internal, "signal umpd");
     for (int i = 0; i < 100; ++i) {
       if (server::kubeconfig_token(file) != before) {
         std::cerr << "made a new admin token; it is in " << file.string() << "\n";

@@ -58,7 +58,10 @@ Identity load_identity(const Config& config, const fs::path& data_dir, Time now)
 std::string local_url(const Config& config, int port) {
   std::string host = config.server.host;
   if (host == "0.0.0.0" || host.empty()) host = "127.0.0.1";
-  if (host == "::") host = "::1";
+  // Through a socket nobody comes but a proxy, at app.url.
+  if (!unix_socket_of(host).empty())
+    return config.app.url.empty() ? "http://localhost" : config.app.url;
+  if (host == "::" || host == "::1") host = "localhost";  // umpctl's library reads no [::1]
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
   return (config.server.tls_mode == "off" ? "http://" : "https://") + host + ":" +
          std::to_string(port);

@@ -1,6 +1,8 @@
 // SandboxEngine: keeps a client for each, looks at it every half minute, publishes what it found.
 #pragma once
 
+#include <set>
+
 #include "controllers/runtime/events.h"
 #include "controllers/runtime/manager.h"
 #include "controllers/sandbox_engine/engines.h"
@@ -32,6 +34,7 @@ struct Seeds {
   apis::SandboxEngineSpec engine;
   int64_t max_concurrent_runs = 3;
   int64_t retention_days = 90;
+  std::set<std::string> given;  // the options that somebody set: only these can differ
 };
 std::vector<std::string> ensure_seeds(store::Store& store, Clock& clock, const Seeds& seeds);
 

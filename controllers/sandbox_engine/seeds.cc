@@ -26,12 +26,15 @@ void create(store::Store& store, Clock& clock, const apis::Kind& kind, const std
   }
 }
 
-void compare(std::vector<std::string>& warnings, const std::string& object, const json::Value& spec,
-             const char* field, const json::Value& option) {
-  const json::Value& has = spec.get(field);
-  if (has.is_null() || has == option) return;
-  warnings.push_back(object + ": spec." + field + " is " + has.dump() + " and the options say " +
-                     option.dump() + ": the resource wins");
+struct Difference {
+  const char* option;
+  std::string object, field;  // field: below spec, for people
+  json::Value has, says;
+};
+void compare(std::vector<std::string>& warnings, const Seeds& seeds, const Difference& d) {
+  if (!seeds.given.contains(d.option) || d.has.is_null() || d.has == d.says) return;
+  warnings.push_back(d.object + ": spec." + d.field + " is " + d.has.dump() + " and " + d.option +
+                     " says " + d.says.dump() + ": the resource wins");
 }
 
 }  // namespace
@@ -41,9 +44,15 @@ std::vector<std::string> ensure_seeds(store::Store& store, Clock& clock, const S
   json::Value engine = apis::to_json(seeds.engine);
   if (auto there = store.find({"sandboxengines", "", "default"})) {
     json::Value spec = there->parse().get("spec");
-    for (const char* field : {"endpoint", "egressFilter", "image"}) {
-      compare(warnings, "sandboxengines/default", spec, field, engine.get(field));
-    }
+    const std::pair<const char*, const char*> fields[] = {
+        {"engine.endpoint", "endpoint"},
+        {"sandbox.egress_filter", "egressFilter"},
+        {"sandbox.image", "image"},
+        {"network.blocked_targets", "blockedTargets"},
+    };
+    for (const auto& [option, field] : fields)
+      compare(warnings, seeds,
+              {option, "sandboxengines/default", field, spec.get(field), engine.get(field)});
   } else {
     create(store, clock, apis::sandbox_engine_kind(), "default", engine);
   }
@@ -51,9 +60,12 @@ std::vector<std::string> ensure_seeds(store::Store& store, Clock& clock, const S
   json::Value retention = json::Value::object({{"days", seeds.retention_days}});
   if (auto there = store.find({"workspaces", "", apis::kDefaultWorkspace})) {
     json::Value spec = there->parse().get("spec");
-    compare(warnings, "workspaces/default", spec.get("limits"), "maxConcurrentRuns",
-            seeds.max_concurrent_runs);
-    compare(warnings, "workspaces/default", spec.get("retention"), "days", seeds.retention_days);
+    compare(warnings, seeds,
+            {"runs.max_concurrent", "workspaces/default", "limits.maxConcurrentRuns",
+             spec.at_path({"limits", "maxConcurrentRuns"}), seeds.max_concurrent_runs});
+    compare(warnings, seeds,
+            {"runs.retention_days", "workspaces/default", "retention.days",
+             spec.at_path({"retention", "days"}), seeds.retention_days});
   } else {
     create(store, clock, apis::workspace_kind(), apis::kDefaultWorkspace,
            json::Value::object(

@@ -84,6 +84,16 @@ expect "the old token does not" 0 '^401$' curl -sk -H "Authorization: Bearer $to
 stop_umpd 12
 expect "fsck is clean" 0 '' umpd fsck --data-dir "$D"
 
+# The API at a Unix socket, for a proxy in front of it; the workspace's limit wins over the option.
+mkdir -m 0700 "$WORK/unix"
+expect "a Unix socket wants TLS off" 1 'server.tls.mode must be' umpd serve --data-dir "$D" --host "unix://$WORK/unix/api.sock"
+RUNS_MAX_CONCURRENT=1 SERVER_TLS_MODE=off umpd serve --data-dir "$D" --host "unix://$WORK/unix/api.sock" --engine "unix://$ENGINE" </dev/null >>"$WORK/unix.log" 2>&1 &
+umpd_pid=$!
+eventually "the API answers at a Unix socket" 20 curl -sf --unix-socket "$WORK/unix/api.sock" http://umpd/readyz
+expect "and nobody else may open it" 0 '^600$' stat -c %a "$WORK/unix/api.sock"
+expect "an option that differs from its resource is a warning" 0 'workspaces/default: spec.limits.maxConcurrentRuns is 3 and runs.max_concurrent says 1: the resource wins' cat "$WORK/unix.log"
+stop_umpd 12
+
 # As a user who may only reach the engine's socket.
 if [ "$(id -u)" = 0 ] && getent passwd nobody >/dev/null; then
   mkdir -m 0700 "$WORK/nobody"; chown nobody "$WORK/nobody"; chmod 711 "$WORK"

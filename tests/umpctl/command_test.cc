@@ -184,6 +184,10 @@ TEST(Manifests, name_file_line_and_rule) {
             "m.yaml:1: there is no kind \"Car\" in version \"umpteenth.dev/v1alpha1\"");
   EXPECT_EQ(refusal_of("kind: Workspace\napiVersion: umpteenth.dev/v1alpha1\n"),
             "m.yaml:1: metadata.name is missing");
+  const std::string generated =
+      "kind: Run\napiVersion: umpteenth.dev/v1alpha1\nmetadata: {generateName: a-}\n";
+  EXPECT_NE(refusal_of(generated).find("umpctl create -f"), std::string::npos)
+      << "without a name, delete would take the whole collection";
   EXPECT_EQ(refusal_of("- 1\n"), "m.yaml:1: a manifest must be a mapping, this is array");
   EXPECT_EQ(
       refusal_of("kind: Jobb\napiVersion: umpteenth.dev/v1alpha1\n"),

@@ -56,6 +56,22 @@ TEST(Config, flags_beat_the_environment_which_beats_the_file) {
   EXPECT_TRUE(c.is_given("runs.max_concurrent"));
 }
 
+TEST(Config, says_where_the_api_may_listen) {
+  const auto with = [](std::vector<std::pair<std::string, std::string>> flags) {
+    return refusal({"", "", {}, {flags.begin(), flags.end()}});
+  };
+  EXPECT_EQ(with({{"server.host", "localhost"}}), "accepted");
+  EXPECT_EQ(with({{"server.host", "::1"}, {"server.tls.mode", "off"}}), "accepted");
+  EXPECT_EQ(with({{"server.host", "unix:///run/umpd.sock"}, {"server.tls.mode", "off"}}),
+            "accepted");
+  EXPECT_NE(with({{"server.host", "unix:///run/umpd.sock"}}).find("server.tls.mode"),
+            std::string::npos);
+  EXPECT_NE(with({{"server.host", "0.0.0.0"}, {"server.tls.mode", "off"}}).find("loopback"),
+            std::string::npos);
+  EXPECT_NE(with({{"server.host", "example"}}).find("server.host"), std::string::npos);
+  EXPECT_NE(with({{"server.tls.cert", "/c.pem"}}).find("server.tls.mode"), std::string::npos);
+}
+
 TEST(Config, a_file_of_comments_says_nothing) {
   EXPECT_TRUE(load_config({"config.yml", "# server: {port: 1}\n", {}, {}}).given.empty());
   EXPECT_TRUE(load_config({"config.yml", "", {}, {}}).given.empty());
