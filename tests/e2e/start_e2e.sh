@@ -39,7 +39,7 @@ item() { umpctl doctor -o json | jq -r ".items[] | select(.id == \"$1\") | .stat
 chmod 644 "$D/encryption.key"
 [ "$(item keys)" = unmet ] && ok "doctor sees a key that others can read" || bad "doctor sees a key that others can read" "$(umpctl doctor)"
 chmod 600 "$D/encryption.key"
-expect "doctor has no other form" 1 'must be json or yaml' umpctl doctor -o wide
+expect "doctor has no other form" 2 'must be json or yaml' umpctl doctor -o wide
 
 sockets=$(find "/proc/$umpd_pid/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n')
 ports=$(awk '$4 == "0A" {print $10, $2}' /proc/net/tcp /proc/net/tcp6 | grep -wFf <(echo "$sockets") | wc -l)
