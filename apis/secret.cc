@@ -44,7 +44,11 @@ const Kind& secret_kind() {
     k.singular = "secret";
     k.short_names = {"sec"};
     k.categories = {"umpteenth"};
-    k.description = "Named values, write-only: sealed on the way in, never returned.";
+    k.description =
+        "Named values, write-only: sealed on the way in, never returned. "
+        "Deleting one takes its mappings out of the workspace's jobs, in the same commit; a "
+        "warning "
+        "names each such job.";
     k.max_name = 100;
     k.spec_schema =
         section("The values.",

@@ -103,18 +103,25 @@ json::Value leave_workspace(Env& env, const Call& call, const DeleteOptions& opt
   return workspace;
 }
 
-// Deleting a Secret takes its mappings out of the workspace's jobs, in the same commit.
-void add_job_changes(Env& env, const store::Key& secret, std::vector<store::Change>& changes) {
+// Deleting a Secret takes its mappings out of the workspace's jobs, in the same commit; which jobs
+// lose one is said in `warnings`.
+void add_job_changes(Env& env, const store::Key& secret, std::vector<store::Change>& changes,
+                     std::vector<std::string>& warnings) {
   const std::string quoted = json::quote(secret.name);
   for (const auto& record : env.store.list({"jobs", secret.ns, 0, ""}).items) {
     if (record->json.find(quoted) == std::string::npos) continue;
     json::Value job = record->parse();
     json::Value* mappings = job["spec"].find("secrets");
     if (!mappings || !mappings->is_array()) continue;
-    if (std::erase_if(mappings->items(), [&](const json::Value& m) {
-          return m.get_string("secret") == secret.name;
-        }) == 0)
-      continue;
+    std::string variables;
+    const size_t removed = std::erase_if(mappings->items(), [&](const json::Value& m) {
+      if (m.get_string("secret") != secret.name) return false;
+      variables += (variables.empty() ? "" : ", ") + m.get_string("env");
+      return true;
+    });
+    if (removed == 0) continue;
+    warnings.push_back("job " + record->key.name + " no longer maps secret " + secret.name +
+                       ": its runs start without " + variables);
     job["metadata"].set("generation", apis::generation_of(job) + 1);
     changes.push_back({store::Verb::update, record->key, std::move(job), record->revision});
   }
@@ -145,17 +152,23 @@ Outcome try_delete(Env& env, Call& call, const DeleteOptions& options,
   if (is_workspace(call)) object = leave_workspace(env, call, options, std::move(object));
   const auto marked = apis::prepare_delete(object, call.now);
   const Outcome outcome{!marked, marked ? *marked : success(call, object)};
+  std::vector<store::Change> changes = {{marked ? store::Verb::update : store::Verb::remove,
+                                         record.key, marked.value_or(json::Value()),
+                                         record.revision}};
+  std::vector<std::string> warnings;
+  if (!marked && record.key.kind == "secrets") add_job_changes(env, record.key, changes, warnings);
+  const auto warn = [&] {  // once it is so: a try that another write outran has said nothing
+    call.warnings.insert(call.warnings.end(), warnings.begin(), warnings.end());
+  };
+  if (options.dry_run) warn();
   if (options.dry_run || (marked && *marked == record.parse())) return outcome;
   const std::string uid = apis::uid_of(object);
   if (options.propagation == Propagation::orphan)
     env.collector.orphan_dependents(uid, call.who.username);
   if (options.propagation == Propagation::foreground) env.collector.remove_dependents(uid);
-  std::vector<store::Change> changes = {{marked ? store::Verb::update : store::Verb::remove,
-                                         record.key, marked.value_or(json::Value()),
-                                         record.revision}};
-  if (!marked && record.key.kind == "secrets") add_job_changes(env, record.key, changes);
   const auto stored = env.store.commit(
       {std::move(changes), call.who.username, "delete " + store::to_string(record.key)});
+  warn();
   if (!marked) return outcome;
   return {false, call.resource().object_of(*stored.front())};
 }

@@ -135,7 +135,13 @@ TEST_F(Secrets, deleting_one_takes_its_mappings_out_of_the_jobs) {
      201);
   const uint64_t generation =
       static_cast<uint64_t>(apis::generation_of(ok("GET", kNs + "/jobs/a")));
-  ok("DELETE", kSecrets + "/s");
+  const std::string said = "299 - \"job a no longer maps secret s: its runs start without S\"";
+  const http::Response tried = send("DELETE", kSecrets + "/s?dryRun=All");
+  EXPECT_EQ(tried.headers.get("Warning"), said) << tried.body;
+  EXPECT_EQ(ok("GET", kNs + "/jobs/a").at_path({"spec", "secrets"}).size(), 2U);
+  const http::Response deleted = send("DELETE", kSecrets + "/s");
+  EXPECT_EQ(deleted.status, 200) << deleted.body;
+  EXPECT_EQ(deleted.headers.get("Warning"), said);
   const json::Value job = ok("GET", kNs + "/jobs/a");
   ASSERT_EQ(job.at_path({"spec", "secrets"}).size(), 1U) << job.dump();
   EXPECT_EQ(job.at_path({"spec", "secrets"}).items()[0].get_string("secret"), "t");
