@@ -209,7 +209,11 @@ std::vector<Column> columns() {
              const std::string next = o.get("status").get_string("nextRunTime");
              return next.empty() ? json::Value("<none>") : format_age(parse_time(next) - now);
            }},
-          condition_column("Ready", "Ready"),
+          {"Ready", "string", "Status of the condition Ready; Deleting while its last runs end.", 0,
+           [](const json::Value& o, Time now) {
+             return deleting(o) ? json::Value("Deleting")
+                                : condition_column("", "Ready").cell(o, now);
+           }},
           {"Image", "string", "Image, or <dockerfile>.", kWide,
            [](const json::Value& o, Time) {
              const json::Value& sandbox = o.at_path({"spec", "sandbox"});
@@ -366,7 +370,8 @@ const Kind& job_kind() {
     k.categories = {"all", "umpteenth"};
     k.description =
         "An instruction for an agent, its sandbox, network, secrets, schedule and "
-        "budgets.";
+        "budgets. Deleting one cancels its queued runs and lets the others end, then it goes; "
+        "`umpctl cancel run/NAME` ends them sooner. What its runs left stays.";
     k.spec_schema = spec().take();
     k.status_schema = job_status().take();
     k.columns = columns();

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "apis/object.h"
+#include "apis/run.h"
 #include "apis/yaml.h"
 #include "base/error.h"
 #include "client/jsonpath.h"
@@ -162,6 +163,21 @@ bool gone(Invocation& line, const Target& t, const std::string& uid) {
   }
 }
 
+// A job goes with the last of its runs, which may take hours: named, each with what ends it.
+void say_what_holds(Invocation& line, const Target& t) {
+  if (t.kind->kind != "Job") return;
+  const json::Value list =
+      json::parse(line.client()
+                      .send("GET", client::Client::path_of(apis::run_kind(), t.ns),
+                            {{"fieldSelector", "spec.job=" + t.name}})
+                      .body);
+  for (const json::Value& run : list.get("items").items()) {
+    if (apis::terminal(apis::phase_from(run.get("status").get_string("phase")))) continue;
+    const std::string name = "run/" + apis::name_of(run);
+    std::cerr << "waiting for " << name << " to end (umpctl cancel " << name << " ends it)\n";
+  }
+}
+
 int remove(Invocation& line) {
   const std::string cascade = line.get("cascade");
   std::string policy;
@@ -207,7 +223,13 @@ int remove(Invocation& line) {
   const int64_t timeout = line.milliseconds("timeout");
   const auto deadline = Clock::now() + std::chrono::milliseconds(timeout);
   for (const auto& [t, uid] : waiting) {
-    while (!gone(line, t, uid)) {
+    const auto patient_until = Clock::now() + std::chrono::seconds(1);
+    for (bool said = false; !gone(line, t, uid);) {
+      if (!said && Clock::now() > patient_until) {
+        std::cout.flush();
+        say_what_holds(line, t);
+        said = true;
+      }
       if (timeout > 0 && Clock::now() > deadline) {
         const json::Value left = line.client().get(*t.kind, t.ns, t.name);
         std::cerr << "error: timed out waiting for " << object_name(*t.kind, t.name)
@@ -343,22 +365,24 @@ void add_change_commands(std::vector<Command>& table) {
   table.push_back({"resume", "TYPE NAME…", "End a suspension", "", {}, [](Invocation& line) {
                      return set_suspended(line, false);
                    }});
-  table.push_back({"delete",
-                   "TYPE NAME… | -f FILE… | TYPE -l LABELS",
-                   "Delete objects",
-                   "Waits until finalizers are done; --wait=false does not.",
-                   {kFileFlag,
-                    kRecursiveFlag,
-                    kSelectorFlag,
-                    all,
-                    {"cascade", 0, "HOW",
-                     "background, foreground or orphan; for a workspace: also what is in it",
-                     "background", "background"},
-                    {"wait", 0, "", "wait until they are gone", "true"},
-                    {"timeout", 0, "DURATION", "how long to wait, 0 = for ever", "0"},
-                    {"ignore-not-found", 0, "", "not there is no error"},
-                    kDryRunFlag},
-                   remove});
+  table.push_back(
+      {"delete",
+       "TYPE NAME… | -f FILE… | TYPE -l LABELS",
+       "Delete objects",
+       "Waits until finalizers are done; --wait=false does not.\nA job goes when its last run "
+       "has ended: queued runs are cancelled, those at work are named and\nwaited for.",
+       {kFileFlag,
+        kRecursiveFlag,
+        kSelectorFlag,
+        all,
+        {"cascade", 0, "HOW",
+         "background, foreground or orphan; for a workspace: also what is in it", "background",
+         "background"},
+        {"wait", 0, "", "wait until they are gone", "true"},
+        {"timeout", 0, "DURATION", "how long to wait, 0 = for ever", "0"},
+        {"ignore-not-found", 0, "", "not there is no error"},
+        kDryRunFlag},
+       remove});
   table.push_back(
       {"wait",
        "TYPE NAME --for=…",

@@ -77,6 +77,9 @@ TEST(Table, of_jobs) {
   EXPECT_EQ(head(table, false), "Name|Schedule|Network|Last|Next|Ready|Age");
   EXPECT_EQ(head(table, true), "Name|Schedule|Network|Last|Next|Ready|Age|Image|Model|Timeout");
   EXPECT_EQ(row(table), "a|0 9 * * 1-5|Internet|Succeeded|120m|True|5m|<dockerfile>|m|900s");
+  job["metadata"].set("deletionTimestamp", "2026-11-30T10:00:00Z");
+  EXPECT_EQ(row(table_of(job_kind(), job)),
+            "a|0 9 * * 1-5|Internet|Succeeded|120m|Deleting|5m|<dockerfile>|m|900s");
   EXPECT_EQ(row(table_of(job_kind(), created(job_kind(), a_job()))),
             "a|<none>|Internet|<none>|<none>||5m|<default>|<default>|900s");
 }

@@ -102,6 +102,8 @@ expect "deleting a job with runs" 0 '' umpctl delete job sh --wait=false
 ends "cancels what waits" $patience "$c" '^Cancelled .*Cancelled before it started'
 both && ok "and lets go on what runs" || bad "and lets go on what runs" "$(told "$a"), $(told "$b")"
 expect "the job stays meanwhile" 0 'deletionTimestamp' umpctl get job sh -o yaml
+expect "get jobs shows that it is being deleted" 0 '^sh .* Deleting ' umpctl get jobs
+expect "who waits for it is told what holds it" 1 "waiting for run/$a to end \(umpctl cancel run/$a ends it\)" umpctl delete job sh --timeout=3s
 expect "and starts nothing" 1 'being deleted' umpctl run sh
 umpctl patch workspace default -p '{"spec":{"limits":{"maxConcurrentRuns":20}}}' >/dev/null
 umpctl cancel "run/$b" >/dev/null
