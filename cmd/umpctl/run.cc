@@ -172,21 +172,23 @@ int run(Invocation& line) {
   return ended_as(ended);
 }
 
-// False where the run has ended already, which only the server can know for sure.
+// False where the run has ended already, which only the server can know for sure: it refuses then,
+// and where the run was cancelled before it changes nothing.
 bool request_cancel(Invocation& line, const std::string& name) {
+  apis::Phase phase;
   try {
-    line.client().patch(
+    phase = phase_of(line.client().patch(
         apis::run_kind(), line.ns(), name,
         json::Value::object({{"spec", json::Value::object({{"cancelRequested", true}})}}),
-        {{"fieldManager", "umpctl"}});
-    return true;
+        {{"fieldManager", "umpctl"}}));
+    if (!apis::terminal(phase)) return true;
   } catch (const Error& e) {
     if (e.code() != Code::invalid) throw;
-    const apis::Phase phase = phase_of(line.client().get(apis::run_kind(), line.ns(), name));
+    phase = phase_of(line.client().get(apis::run_kind(), line.ns(), name));
     if (!apis::terminal(phase)) throw;
-    std::cerr << "run/" << name << " has already ended: " << apis::to_string(phase) << "\n";
-    return false;
   }
+  std::cerr << "run/" << name << " has already ended: " << apis::to_string(phase) << "\n";
+  return false;
 }
 
 int cancel(Invocation& line) {

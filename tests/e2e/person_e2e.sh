@@ -50,6 +50,7 @@ long_run=$(newest_run "$long")
 eventually "a long run is running" 30 in_phase "$long_run" Running
 expect "cancel" 0 'cancel requested' umpctl cancel "run/$long_run"
 eventually "it ends as cancelled" 15 in_phase "$long_run" Cancelled
+expect "and cannot be cancelled again" 1 "run/$long_run has already ended: Cancelled" umpctl cancel "run/$long_run"
 expect "its timeline says who asked" 0 'Cancelled \(by admin\)' umpctl timeline "run/$long_run"
 eventually "its sandbox is gone" 10 sh -c "! curl -sS --unix-socket '$ENGINE' 'http://engine/containers/json?all=1' | grep -q '$long_run'"
 
