@@ -219,7 +219,8 @@ int get_raw(Invocation& line) {
 
 int get(Invocation& line) {
   if (line.given("raw")) return get_raw(line);
-  const Output output = parse_output(line.get("output"));
+  Output output = parse_output(line.get("output"));
+  output.headers = !line.on("no-headers");
   std::vector<Target> wanted;
   if (line.given("filename"))
     for (const Manifest& m : manifests(line)) wanted.push_back({m.kind, m.ns, m.name});

@@ -143,7 +143,7 @@ int completion(Invocation& line) {
       << "    *) flags= ;;\n  esac\n"
       << "  case $cur in\n    -*) COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\")); return ;;\n"
       << "    */*) COMPREPLY=($(compgen -W \"$(umpctl get \"${cur%%/*}\" --no-headers -o "
-         "custom-columns=N:.metadata.name 2>/dev/null | sed \"1d;s|^|${cur%%/*}/|\")\" -- "
+         "custom-columns=N:.metadata.name 2>/dev/null | sed \"s|^|${cur%%/*}/|\")\" -- "
          "\"$cur\")); return ;;\n  esac\n"
       << "  case ${COMP_WORDS[1]} in\n    run) COMPREPLY=($(compgen -W \"$(umpctl get jobs -o name "
          "2>/dev/null | sed 's|.*/||')\" -- \"$cur\")) ;;\n"

@@ -43,7 +43,8 @@ std::string labels_text(const json::Value& object) {
   return text.empty() ? "<none>" : text;
 }
 
-void print_custom_columns(std::ostream& out, const std::string& spec, const json::Value& object) {
+void print_custom_columns(std::ostream& out, const Output& output, const json::Value& object) {
+  const std::string& spec = output.argument;
   std::vector<std::string> heads, paths;
   for (size_t at = 0; at <= spec.size();) {
     const size_t comma = std::min(spec.find(',', at), spec.size());
@@ -57,7 +58,8 @@ void print_custom_columns(std::ostream& out, const std::string& spec, const json
     paths.push_back(path);
     at = comma + 1;
   }
-  std::vector<std::vector<std::string>> rows{heads};
+  std::vector<std::vector<std::string>> rows;
+  if (output.headers) rows.push_back(heads);
   std::vector<json::Value> objects;
   if (const json::Value* items = object.find("items"))
     objects = items->items();
@@ -147,7 +149,7 @@ void print_object(std::ostream& out, const Output& output, const apis::Kind& kin
       print_text(out, client::jsonpath(output.argument, object));
       break;
     case Output::Form::custom_columns:
-      print_custom_columns(out, output.argument, object);
+      print_custom_columns(out, output, object);
       break;
     default:
       if (const json::Value* items = object.find("items")) {

@@ -14,6 +14,7 @@ namespace umpteenth::umpctl {
 struct Output {  // of -o
   enum class Form { table, wide, json, yaml, name, jsonpath, custom_columns } form = Form::table;
   std::string argument;
+  bool headers = true;  // of custom-columns
 };
 Output parse_output(const std::string& text);  // Error(bad_request) names the forms
 

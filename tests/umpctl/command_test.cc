@@ -134,6 +134,18 @@ TEST(Output, form_must_be_known) {
   EXPECT_THROW(parse_output("xml"), Error);
 }
 
+TEST(Output, custom_columns_have_heads_unless_told_otherwise) {
+  const json::Value list =
+      json::parse(R"({"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]})");
+  Output output = parse_output("custom-columns=N:.metadata.name");
+  std::ostringstream with, without;
+  print_object(with, output, *apis::find_kind_by_name("Job"), list);
+  EXPECT_EQ(with.str(), "N\na\nb\n");
+  output.headers = false;
+  print_object(without, output, *apis::find_kind_by_name("Job"), list);
+  EXPECT_EQ(without.str(), "a\nb\n");
+}
+
 TEST(Table, is_aligned_and_keeps_its_widths_over_a_watch) {
   TablePrinter printer({});
   std::ostringstream out;
