@@ -20,17 +20,22 @@ std::string one_line(std::string text, size_t max) {
 
 std::string scalar(const json::Value& v) { return v.is_string() ? v.as_string() : v.dump(); }
 
-// What matters of an event: the named members, in this order, the first bare, the others as k=v.
+// What matters of an event: the named members, in this order; one that is true is shown by its
+// name.
 std::string picked(const json::Value& data, std::initializer_list<std::string_view> keys) {
   std::string text;
   for (std::string_view key : keys) {
     const json::Value* v = data.find(key);
     if (!v || v->is_null() || (v->is_string() && v->as_string().empty())) continue;
-    const std::string shown = key == "durationMs"                        ? "(" + v->dump() + " ms)"
+    if (v->is_bool() && !v->as_bool()) continue;
+    const std::string shown = v->is_bool()                               ? std::string(key)
+                              : key == "durationMs"                      ? "(" + v->dump() + " ms)"
+                              : key == "error"                           ? "error: " + scalar(*v)
                               : key == "arguments" && v->find("command") ? scalar(v->get("command"))
                                                                          : scalar(*v);
     // umpd's own words end with the cause; what models and commands say has no such end.
-    text += (text.empty() ? "" : "  ") + one_line(shown, key == "message" ? 500 : 160);
+    text += (text.empty() ? "" : "  ") +
+            one_line(shown, key == "message" || key == "error" ? 500 : 160);
   }
   return text;
 }
@@ -49,7 +54,7 @@ std::string timeline_line(const json::Value& event) {
   else if (type == "tool.result")
     text = picked(data, {"text", "durationMs"});
   else if (type == "llm.call")
-    text = picked(data, {"model", "text", "durationMs"});
+    text = picked(data, {"model", "error", "retried", "text", "durationMs"});
   else if (type == "finish")
     text = picked(data, {"status", "summary"});
   else if (type == "script.step" || type == "broker.call")

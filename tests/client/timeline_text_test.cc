@@ -24,6 +24,17 @@ TEST(TimelineText, cuts_what_is_said_and_keeps_causes) {
   EXPECT_TRUE(line("error", "message", std::string(600, 'z')).ends_with("z…"));
 }
 
+TEST(TimelineText, shows_why_a_model_did_not_answer_and_whether_it_is_asked_again) {
+  const auto call = [](bool again) {
+    return timeline_line(json::parse(
+        R"({"seq":1,"time":"2026-01-02T03:04:05.678Z","type":"llm.call","data":{"turn":1,"model":"m",)"
+        R"("provider":"p","attempt":1,"durationMs":12,"retried":)" +
+        std::string(again ? "true" : "false") + R"(,"error":"overloaded"}})"));
+  };
+  EXPECT_EQ(call(true), "03:04:05  llm.call            m  error: overloaded  retried  (12 ms)");
+  EXPECT_EQ(call(false), "03:04:05  llm.call            m  error: overloaded  (12 ms)");
+}
+
 TEST(TimelineText, cuts_between_letters) {
   std::string text(159, 'x');
   text += "äö";
