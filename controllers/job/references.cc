@@ -40,8 +40,8 @@ apis::Condition model_resolved(const apis::JobSpec& resolved, const Observed& ob
   const apis::ModelRef& model = resolved.model;
   if (model.provider.empty() || model.name.empty()) {
     return missing("NoModel",
-                   "No model is configured. Pick a model for the job or set a default agent model "
-                   "in Settings.");
+                   "No model is configured. Set spec.model of the job or spec.defaults.model of its "
+                   "Workspace.");
   }
   auto provider = observed.providers.find(model.provider);
   if (provider == observed.providers.end()) {

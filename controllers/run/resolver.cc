@@ -7,7 +7,7 @@
 namespace umpteenth::controllers::run {
 namespace {
 constexpr char kNoModel[] =
-    "No model is configured. Pick a model for the job or set a default agent model in Settings.";
+    "No model is configured. Set spec.model of the job or spec.defaults.model of its Workspace.";
 }  // namespace
 
 std::string Resolver::api_key(const std::string& ns, const apis::SecretRef& ref) const {

@@ -394,8 +394,8 @@ TEST_F(DriverTest, what_is_missing_is_said_in_the_runs_message) {
     return ground->status(run).message;
   };
   EXPECT_EQ(message("no-model"),
-            "No model is configured. Pick a model for the job or set a default agent model in "
-            "Settings.");
+            "No model is configured. Set spec.model of the job or spec.defaults.model of its "
+            "Workspace.");
   EXPECT_EQ(message("no-provider"), "model provider nobody does not exist");
   EXPECT_TRUE(message("no-image").starts_with("Failed to create the sandbox: "));
   EXPECT_EQ(message("no-engine"), "sandbox engine other does not exist");
