@@ -102,9 +102,12 @@ Node spec() {
                                  .max_length(64)
                                  .format("time-zone")
                                  .by_default("UTC")},
-                {"overlapPolicy", text("What an occurrence does while a run is active.")
-                                      .one_of({"Skip", "Queue", "Parallel"})
-                                      .by_default("Skip")}})},
+                {"overlapPolicy",
+                 text("What a start does while a run is active, by the schedule, a person or a "
+                      "webhook alike: Skip records a skipped run, Queue waits, Parallel starts "
+                      "at once.")
+                     .one_of({"Skip", "Queue", "Parallel"})
+                     .by_default("Skip")}})},
        {"triggers",
         section("What else starts it.",
                 {{"webhook",

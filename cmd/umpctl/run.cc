@@ -116,9 +116,12 @@ json::Value follow(Invocation& line, const std::string& name, bool as_json) {
 int ended_as(const json::Value& run) {
   const json::Value& status = run.get("status");
   const apis::Phase phase = phase_of(run);
-  std::cerr << "run/" << apis::name_of(run) << " " << apis::to_string(phase);
-  if (const std::string message = status.get_string("message"); !message.empty())
-    std::cerr << ": " << client::printable_line(message);
+  const std::string name(apis::to_string(phase)), message = status.get_string("message");
+  std::cerr << "run/" << apis::name_of(run) << " ";
+  if (message == name || message.starts_with(name + " "))  // Skipped because …
+    std::cerr << client::printable_line(message);
+  else
+    std::cerr << name << (message.empty() ? "" : ": ") << client::printable_line(message);
   std::cerr << "\n";
   return phase == apis::Phase::succeeded ? kOk : kError;
 }

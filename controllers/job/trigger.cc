@@ -1,6 +1,5 @@
 #include "controllers/job/trigger.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "apis/job.h"
@@ -19,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxLabel = 63;
 constexpr size_t kMaxJobPart = 200;
-constexpr char kOverlapText[] = "Skipped because another run of this job was still active";
+constexpr char kOverlapText[] = "Skipped because another run of this job was still active: run/";
 
 void check_input(const apis::JobSpec& spec, const json::Value& input) {
   auto causes = apis::missing_inputs(spec, input);
@@ -97,17 +96,17 @@ json::Value TriggerService::start(const StartRequest& request) {
   json::Value run = make_run(request, job);
 
   // The index may be a moment behind: a run that has just ended is active no more.
-  auto active =
-      std::ranges::count_if(runs_.of_job(request.ns, request.job), [this](const RunEntry& entry) {
-        if (apis::terminal(entry.phase)) return false;
-        auto now = store_.find(entry.key);
-        return now && !apis::terminal(run_entry_from(*now).phase);
-      });
+  std::vector<std::string> active;
+  for (const RunEntry& entry : runs_.of_job(request.ns, request.job)) {
+    if (apis::terminal(entry.phase)) continue;
+    auto now = store_.find(entry.key);
+    if (now && !apis::terminal(run_entry_from(*now).phase)) active.push_back(entry.key.name);
+  }
   apis::RunStatus status;
-  if (skips(spec.schedule.overlap, static_cast<size_t>(active))) {
+  if (skips(spec.schedule.overlap, active.size())) {
     status.phase = apis::Phase::skipped;
     status.reason = "Overlap";
-    status.message = kOverlapText;
+    status.message = kOverlapText + active.front();
     status.completion_time = format_time(clock_.now());
   }
   run.set("status", apis::to_json(status));

@@ -32,7 +32,12 @@ void tell_job(Events& events, const store::Store& store, const RunTold& told) {
   if (!job) return;
   Wording words = wording(told.phase);
   std::string text = "run " + told.run.name + " " + words.verb;
-  if (!told.message.empty()) text += ": " + told.message;
+  // `Cancelled (by admin)`, `Skipped because …`: the verb has said the first word already.
+  std::string phase(apis::to_string(told.phase));
+  if (told.message.starts_with(phase + " "))
+    text += told.message.substr(phase.size());
+  else if (!told.message.empty() && told.message != phase)
+    text += ": " + told.message;
   events.latest(job->parse(), words.warning ? "Warning" : "Normal", words.reason, text);
 }
 

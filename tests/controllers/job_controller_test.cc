@@ -73,7 +73,7 @@ TEST_F(JobControllerTest, skip_records_a_run_that_was_skipped) {
   std::string second = world.start_run("hello");
   EXPECT_EQ(ground->status(second).phase, Phase::skipped);
   EXPECT_EQ(ground->status(second).message,
-            "Skipped because another run of this job was still active");
+            "Skipped because another run of this job was still active: run/" + first);
   ground->cancel(first);
   ASSERT_TRUE(world.ends(first, Phase::cancelled));
   EXPECT_NE(ground->status(world.start_run("hello")).phase, Phase::skipped);
@@ -230,10 +230,12 @@ TEST_F(JobControllerTest, its_events_count_what_became_of_its_runs_and_name_the_
   std::string slow = world.start_run("hello");
   ASSERT_TRUE(world.ends(slow, Phase::running));
   std::string skipped = world.start_run("hello");
-  told("RunSkipped", 1, "run " + skipped + " was skipped: Skipped because another run");
+  told("RunSkipped", 1,
+       "run " + skipped + " was skipped because another run of this job was still active: run/" +
+           slow);
   ground->cancel(slow);
   ASSERT_TRUE(world.ends(slow, Phase::cancelled));
-  told("RunCancelled", 1, "run " + slow + " was cancelled: Cancelled (by person)");
+  told("RunCancelled", 1, "run " + slow + " was cancelled (by person)");
   slow = world.start_run("hello");
   ASSERT_TRUE(world.ends(slow, Phase::running));
   ground->clock.advance(Duration(31'000));

@@ -84,7 +84,7 @@ umpctl patch sandboxengine default -p '{"spec":{"egressFilter":"auto"}}' >/dev/n
 # Overlaps, numbers, deletion.
 hold='for i in $(seq 600); do sleep 0.1; done'
 one=$(start skip "$hold"); two=$(start skip true)
-ends "Skip skips" $patience "$two" '^Skipped Overlap Skipped because another run of this job was still active'
+ends "Skip skips" $patience "$two" "^Skipped Overlap Skipped because another run of this job was still active: run/$one"
 first=$(start queue "$hold"); second=$(start queue true)
 eventually "Queue's first run is at work" $patience at_work "$first"
 in_phase "$second" Queued && ok "Queue lets the second wait" || bad "Queue lets the second wait" "$(told "$second")"
