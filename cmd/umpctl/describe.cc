@@ -159,14 +159,14 @@ std::string conditions_text(const json::Value& conditions, int64_t generation) {
 }
 
 std::string events_text(const json::Value& events) {
+  std::vector<json::Value> told;
+  if (const json::Value& items = events.get("items"); items.is_array()) told = items.items();
+  std::stable_sort(told.begin(), told.end(), told_before);
   std::vector<std::vector<std::string>> rows;
-  if (const json::Value& items = events.get("items"); items.is_array())
-    for (const json::Value& e : items.items())
-      rows.push_back({e.get_string("lastTimestamp"), e.get_string("type"), e.get_string("reason"),
-                      std::to_string(e.get_int("count", 1)),
-                      client::printable_line(e.get_string("message"))});
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a[0] < b[0]; });
+  for (const json::Value& e : told)
+    rows.push_back({e.get_string("lastTimestamp"), e.get_string("type"), e.get_string("reason"),
+                    std::to_string(e.get_int("count", 1)),
+                    client::printable_line(e.get_string("message"))});
   std::string text;
   write_table("Events", {"LAST SEEN", "TYPE", "REASON", "COUNT", "MESSAGE"}, std::move(rows), text);
   return text;

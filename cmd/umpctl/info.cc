@@ -56,7 +56,7 @@ int events(Invocation& line) {
                       .send("GET", client::Client::path_of(apis::event_kind(), ns), params, "", "",
                             "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
                       .body);
-  sort_by_time(table, "lastTimestamp");
+  sort_events(table);
   TablePrinter::Options options;
   options.show_namespace = line.on("all-namespaces");
   if (table.get("rows").size() == 0)

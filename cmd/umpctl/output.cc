@@ -120,12 +120,17 @@ std::string object_name(const apis::Kind& kind, const std::string& name) {
   return kind.singular + (core ? "" : "." + std::string(apis::kGroup)) + "/" + name;
 }
 
-void sort_by_time(json::Value& table, std::string_view field) {
+bool told_before(const json::Value& a, const json::Value& b) {
+  const std::string a_time = a.get_string("lastTimestamp"), b_time = b.get_string("lastTimestamp");
+  return a_time != b_time ? a_time < b_time : apis::revision_of(a) < apis::revision_of(b);
+}
+
+void sort_events(json::Value& table) {
   json::Value* rows = table.find("rows");
   if (!rows || !rows->is_array()) return;
   std::stable_sort(rows->items().begin(), rows->items().end(),
-                   [&](const json::Value& a, const json::Value& b) {
-                     return a.get("object").get_string(field) < b.get("object").get_string(field);
+                   [](const json::Value& a, const json::Value& b) {
+                     return told_before(a.get("object"), b.get("object"));
                    });
 }
 

@@ -50,8 +50,10 @@ class TablePrinter {
   bool headed_ = false;
 };
 
-// Rows of a table in the order of a time (RFC 3339) in their objects, the oldest first.
-void sort_by_time(json::Value& table, std::string_view field);
+// Events in the order in which they were told: by lastTimestamp, which knows whole seconds only,
+// then by the revision of their last change.
+bool told_before(const json::Value& a, const json::Value& b);
+void sort_events(json::Value& table);  // its rows, the oldest first
 
 // Without metadata.managedFields, for people.
 json::Value without_managed_fields(json::Value object);

@@ -165,16 +165,17 @@ TEST(Table, shows_control_characters) {
   EXPECT_EQ(out.str(), "A\nx^[[31my z\n");
 }
 
-TEST(Table, is_sorted_by_a_time_of_its_objects) {
+TEST(Table, has_events_in_the_order_in_which_they_were_told) {
   json::Value table = json::parse(
-      R"({"rows":[{"cells":["b"],"object":{"lastTimestamp":"2026-01-02T00:00:00Z"}},
-                  {"cells":["a"],"object":{"lastTimestamp":"2026-01-03T00:00:00Z"}},
-                  {"cells":["c"],"object":{"lastTimestamp":"2025-12-31T00:00:00Z"}}]})");
-  sort_by_time(table, "lastTimestamp");
+      R"({"rows":[{"cells":["d"],"object":{"lastTimestamp":"2026-01-03T00:00:00Z"}},
+                  {"cells":["c"],"object":{"lastTimestamp":"2026-01-02T00:00:00Z","metadata":{"resourceVersion":"100"}}},
+                  {"cells":["b"],"object":{"lastTimestamp":"2026-01-02T00:00:00Z","metadata":{"resourceVersion":"99"}}},
+                  {"cells":["a"],"object":{"lastTimestamp":"2025-12-31T00:00:00Z","metadata":{"resourceVersion":"200"}}}]})");
+  sort_events(table);
   std::string order;
   for (const json::Value& row : table.get("rows").items())
     order += row.get("cells").items()[0].as_string();
-  EXPECT_EQ(order, "cba");
+  EXPECT_EQ(order, "abcd");
 }
 
 TEST(Manifests, name_file_line_and_rule) {

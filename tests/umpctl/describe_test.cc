@@ -63,6 +63,16 @@ items:
 )")));
 }
 
+TEST(Describe, tells_events_of_one_second_in_their_order) {
+  const std::string text =
+      described("Job", "{kind: Job, metadata: {name: a, namespace: default}, spec: {}}", R"(
+items:
+- {reason: RunFailed, lastTimestamp: "2026-01-03T03:00:00Z", metadata: {resourceVersion: "10"}}
+- {reason: RunStarted, lastTimestamp: "2026-01-03T03:00:00Z", metadata: {resourceVersion: "9"}}
+)");
+  EXPECT_LT(text.find("RunStarted"), text.find("RunFailed")) << text;
+}
+
 TEST(Describe, a_run_shows_its_outputs_as_the_job_named_them) {
   EXPECT_TRUE(testing::golden("tests/golden/describe_run.txt", described("Run", R"(
 apiVersion: umpteenth.dev/v1alpha1
