@@ -93,11 +93,14 @@ int patch(Invocation& line) {
 }
 
 // label and annotate: k=v sets, k- removes.
-int set_pairs(Invocation& line, const char* field, const char* done) {
+int set_pairs(Invocation& line, const char* field, const char* done, const char* undone) {
   std::vector<std::string> pairs, names;
   for (const std::string& word : line.arguments)
     (word.find('=') != std::string::npos || word.ends_with("-") ? pairs : names).push_back(word);
   if (pairs.empty()) throw Error(Code::bad_request, "name at least one KEY=VALUE or KEY-");
+  const bool only_removed = std::all_of(pairs.begin(), pairs.end(), [](const std::string& p) {
+    return p.find('=') == std::string::npos;
+  });
   line.arguments = names;
   for (const Target& t : targets(line)) {
     if (t.name.empty()) throw Error(Code::bad_request, "name the objects");
@@ -117,7 +120,7 @@ int set_pairs(Invocation& line, const char* field, const char* done) {
       wanted.set(key, value);
     }
     merge(line, t, json::Value::object({{"metadata", json::Value::object({{field, wanted}})}}),
-          done);
+          only_removed ? undone : done);
   }
   return kOk;
 }
@@ -344,18 +347,20 @@ void add_change_commands(std::vector<Command>& table) {
                     {"type", 0, "TYPE", "merge or json", "merge"},
                     kDryRunFlag},
                    patch});
-  table.push_back({"label",
-                   "TYPE NAME KEY=VALUE… KEY-…",
-                   "Set or remove labels",
-                   "",
-                   {overwrite, kDryRunFlag},
-                   [](Invocation& line) { return set_pairs(line, "labels", "labeled"); }});
-  table.push_back({"annotate",
-                   "TYPE NAME KEY=VALUE… KEY-…",
-                   "Set or remove annotations",
-                   "",
-                   {overwrite, kDryRunFlag},
-                   [](Invocation& line) { return set_pairs(line, "annotations", "annotated"); }});
+  table.push_back(
+      {"label",
+       "TYPE NAME KEY=VALUE… KEY-…",
+       "Set or remove labels",
+       "",
+       {overwrite, kDryRunFlag},
+       [](Invocation& line) { return set_pairs(line, "labels", "labeled", "unlabeled"); }});
+  table.push_back(
+      {"annotate",
+       "TYPE NAME KEY=VALUE… KEY-…",
+       "Set or remove annotations",
+       "",
+       {overwrite, kDryRunFlag},
+       [](Invocation& line) { return set_pairs(line, "annotations", "annotated", "annotated"); }});
   table.push_back({"suspend",
                    "TYPE NAME…",
                    "Let schedule and webhook of a job start nothing",

@@ -14,6 +14,8 @@ expect "get jobs -o wide adds columns" 0 'IMAGE +MODEL +TIMEOUT' umpctl get jobs
 expect "no-headers leaves out the heads of custom columns" 0 '!^N$' umpctl get jobs --no-headers -o custom-columns=N:.metadata.name
 completed() { (source <(umpctl completion bash); COMP_WORDS=(umpctl describe job/hel); COMP_CWORD=2; _umpctl; echo "${COMPREPLY[*]}"); }
 expect "the shell completes the name of a job" 0 '^job/hello$' completed
+expect "label" 0 'job.umpteenth.dev/hello labeled$' umpctl label job hello team=web
+expect "label -" 0 'job.umpteenth.dev/hello unlabeled$' umpctl label job hello team-
 expect "get job -o json" 0 '"kind": "Job"' umpctl get job/hello -o json
 expect "an unknown job" 1 'Error from server \(NotFound\): jobs.umpteenth.dev "nope" not found' umpctl get job nope
 eventually "hello becomes Ready" 20 umpctl wait job/hello --for=condition=Ready --timeout=1s
