@@ -1,6 +1,7 @@
 // run, cancel, retry, timeline, logs, artifacts: a run from its start to what it left.
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "apis/job.h"
@@ -13,6 +14,7 @@
 #include "client/printable.h"
 #include "client/timeline_text.h"
 #include "cmd/umpctl/command.h"
+#include "cmd/umpctl/interrupt.h"
 #include "cmd/umpctl/output.h"
 #include "cmd/umpctl/persist.h"
 #include "cmd/umpctl/resources.h"
@@ -87,13 +89,22 @@ json::Value run_of(Invocation& line, const std::string& name) {
   return persistently([&] { return line.client().get(apis::run_kind(), line.ns(), name); });
 }
 
+std::string goes_on(const std::string& name) {
+  return "the run goes on; umpctl cancel run/" + name + " ends it";
+}
+
 // Shows the timeline until the run has ended; the run as it ended.
 json::Value follow(Invocation& line, const std::string& name, bool as_json) {
+  std::optional<OnInterrupt> on_interrupt;
   int64_t after = 0;
   const std::string path = client::Client::path_of(apis::run_kind(), line.ns(), name, "timeline");
   for (;;) {
     const json::Value run = run_of(line, name);
     const bool ended = apis::terminal(phase_of(run));
+    if (ended)
+      on_interrupt.reset();
+    else if (!on_interrupt)
+      on_interrupt.emplace(goes_on(name));
     persistently([&] {  // a connection that broke goes on where it stopped
       client::Params params{{"after", std::to_string(after)}};
       if (!ended) params.emplace_back("watch", "1");
@@ -165,6 +176,7 @@ int run(Invocation& line) {
   if (line.on("follow")) {
     ended = follow(line, name, false);
   } else {
+    const OnInterrupt on_interrupt(goes_on(name));
     for (;;) {
       ended = run_of(line, name);
       if (apis::terminal(phase_of(ended))) break;
@@ -302,7 +314,7 @@ void add_run_commands(std::vector<Command>& table) {
        "JOB",
        "Start a job now",
        "umpctl run hello --input '{\"n\":3}' --follow\n\nWith --follow or --wait the exit "
-       "code is 0 when the run succeeded, else 1.",
+       "code is 0 when the run succeeded, else 1. The run goes on after Ctrl-C.",
        {{"input", 0, "JSON", "the run's input"},
         {"input-file", 0, "FILE",
          "the run's input from a file; text that is not JSON becomes a string"},
