@@ -8,6 +8,7 @@
 #include "apis/yaml.h"
 #include "base/error.h"
 #include "client/jsonpath.h"
+#include "client/printable.h"
 #include "cmd/umpctl/command.h"
 #include "cmd/umpctl/describe.h"
 #include "cmd/umpctl/output.h"
@@ -122,8 +123,21 @@ struct Watch {
   }
 };
 
-bool get_tables(Invocation& line, const Output& output, const std::vector<Target>& wanted) {
-  bool any = false, several = false;
+// Of what was named: whether any was shown, and what the server said of those that are not there.
+struct Found {
+  bool any = false;
+  std::vector<std::string> missing;
+};
+
+// The others are shown all the same; but a watch of nothing would be silent for ever.
+bool may_miss(Invocation& line, const Error& e) {
+  const bool watches = line.on("watch") || line.on("watch-only");
+  return e.code() == Code::not_found && (!watches || line.on("ignore-not-found"));
+}
+
+Found get_tables(Invocation& line, const Output& output, const std::vector<Target>& wanted) {
+  Found found;
+  bool several = false;
   for (const Target& t : wanted) several |= t.kind != wanted[0].kind;
   for (size_t i = 0; i < wanted.size();) {
     const Target& first = wanted[i];
@@ -146,8 +160,9 @@ bool get_tables(Invocation& line, const Output& output, const std::vector<Target
       try {
         table = list_all(line, wanted[i], params, kTable, "rows");
       } catch (const Error& e) {
-        if (e.code() == Code::not_found && line.on("ignore-not-found")) continue;
-        throw;
+        if (!may_miss(line, e)) throw;
+        found.missing.push_back(e.message());
+        continue;
       }
       revision = table.at_path({"metadata", "resourceVersion"}).is_string()
                      ? table.at_path({"metadata", "resourceVersion"}).as_string()
@@ -159,23 +174,24 @@ bool get_tables(Invocation& line, const Output& output, const std::vector<Target
     }
     if (line.given("sort-by") && !all.is_null()) sort_rows(all, line.get("sort-by"));
     if (all.get("rows").size() > 0) {
-      if (any) std::cout << "\n";
+      if (found.any) std::cout << "\n";
       if (!line.on("watch-only")) printer.print(std::cout, all);
-      any = true;
+      found.any = true;
     }
     if (line.on("watch") || line.on("watch-only")) {
       std::cout.flush();
       Watch{line, first, output, printer}.follow(revision);
     }
   }
-  return any;
+  return found;
 }
 
-bool get_objects(Invocation& line, const Output& output, const std::vector<Target>& wanted) {
+Found get_objects(Invocation& line, const Output& output, const std::vector<Target>& wanted) {
   json::Value list = json::Value::object({{"apiVersion", "v1"}, {"kind", "List"}});
   list.set("items", json::Value::array());
   std::string revision = "0";
   const bool single = wanted.size() == 1 && !wanted[0].name.empty();
+  Found found;
   for (const Target& t : wanted) {
     try {
       json::Value got = t.name.empty()
@@ -197,8 +213,8 @@ bool get_objects(Invocation& line, const Output& output, const std::vector<Targe
         list["items"].push_back(std::move(got));
       }
     } catch (const Error& e) {
-      if (e.code() == Code::not_found && line.on("ignore-not-found")) continue;
-      throw;
+      if (!may_miss(line, e)) throw;
+      found.missing.push_back(e.message());
     }
   }
   if (line.given("sort-by")) sort_items(list, line.get("sort-by"));
@@ -209,7 +225,8 @@ bool get_objects(Invocation& line, const Output& output, const std::vector<Targe
     TablePrinter printer({});
     Watch{line, wanted[0], output, printer}.follow(revision);
   }
-  return single || list["items"].size() > 0 || output.form != Output::Form::name;
+  found.any = single || list["items"].size() > 0 || output.form != Output::Form::name;
+  return found;
 }
 
 int get_raw(Invocation& line) {
@@ -242,8 +259,15 @@ int get(Invocation& line) {
   if ((line.on("watch") || line.on("watch-only")) && wanted.size() > 1)
     throw Error(Code::bad_request, "--watch works with one kind or one object");
   const bool tables = output.form == Output::Form::table || output.form == Output::Form::wide;
-  const bool any = tables ? get_tables(line, output, wanted) : get_objects(line, output, wanted);
-  if (!any && !line.on("ignore-not-found")) {
+  const Found found = tables ? get_tables(line, output, wanted) : get_objects(line, output, wanted);
+  if (line.on("ignore-not-found")) return kOk;
+  if (!found.missing.empty()) {
+    std::cout.flush();
+    for (const std::string& message : found.missing)
+      std::cerr << "Error from server (NotFound): " << client::printable(message) << "\n";
+    return kError;
+  }
+  if (!found.any) {
     std::string where = wanted[0].kind->namespaced() && !line.on("all-namespaces")
                             ? " in " + line.ns() + " namespace."
                             : "";

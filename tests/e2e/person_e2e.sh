@@ -18,6 +18,8 @@ expect "label" 0 'job.umpteenth.dev/hello labeled$' umpctl label job hello team=
 expect "label -" 0 'job.umpteenth.dev/hello unlabeled$' umpctl label job hello team-
 expect "get job -o json" 0 '"kind": "Job"' umpctl get job/hello -o json
 expect "an unknown job" 1 'Error from server \(NotFound\): jobs.umpteenth.dev "nope" not found' umpctl get job nope
+expect "an unknown job does not hide the others" 1 '^hello ' umpctl get job nope hello
+expect "and is named" 1 '^Error from server \(NotFound\): jobs.umpteenth.dev "nope" not found$' umpctl get job hello nope -o name
 eventually "hello becomes Ready" 20 umpctl wait job/hello --for=condition=Ready --timeout=1s
 
 expect "run hello to its outputs" 0 'Succeeded' umpctl run hello --input '{"n":3}' --follow
