@@ -1,4 +1,5 @@
 // version, api-resources, events, auth, completion, docs.
+#include <algorithm>
 #include <iostream>
 #include <iterator>
 
@@ -6,6 +7,7 @@
 #include "apis/object.h"
 #include "apis/serve.h"
 #include "base/error.h"
+#include "client/printable.h"
 #include "cmd/umpctl/command.h"
 #include "cmd/umpctl/output.h"
 #include "cmd/umpctl/resources.h"
@@ -66,6 +68,9 @@ int events(Invocation& line) {
   return kOk;
 }
 
+constexpr std::string_view kVerbs[] = {"get",    "list",  "watch",  "create",
+                                       "update", "patch", "delete", "deletecollection"};
+
 int can_i(Invocation& line) {
   if (line.arguments.size() < 2)
     throw Error(Code::bad_request,
@@ -76,7 +81,10 @@ int can_i(Invocation& line) {
     type = type.substr(0, slash);
   }
   const apis::Kind& kind = kind_of_word(type);
-  json::Value attributes = json::Value::object({{"verb", line.arguments[0]},
+  const std::string& verb = line.arguments[0];
+  if (verb != "*" && std::find(std::begin(kVerbs), std::end(kVerbs), verb) == std::end(kVerbs))
+    std::cerr << "Warning: verb '" << client::printable_line(verb) << "' is not a known verb\n";
+  json::Value attributes = json::Value::object({{"verb", verb},
                                                 {"group", apis::kGroup},
                                                 {"resource", kind.plural},
                                                 {"namespace", kind.namespaced() ? line.ns() : ""}});

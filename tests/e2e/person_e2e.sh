@@ -16,6 +16,9 @@ completed() { (source <(umpctl completion bash); COMP_WORDS=(umpctl describe job
 expect "the shell completes the name of a job" 0 '^job/hello$' completed
 expect "label" 0 'job.umpteenth.dev/hello labeled$' umpctl label job hello team=web
 expect "label -" 0 'job.umpteenth.dev/hello unlabeled$' umpctl label job hello team-
+frob() { umpctl auth can-i frob jobs 2>&1 >/dev/null; true; }
+expect "can-i warns of a verb that there is not" 0 "^Warning: verb 'frob' is not a known verb$" frob
+expect "can-i of one that there is" 0 '^yes$' umpctl auth can-i list jobs
 expect "get job -o json" 0 '"kind": "Job"' umpctl get job/hello -o json
 expect "an unknown job" 1 'Error from server \(NotFound\): jobs.umpteenth.dev "nope" not found' umpctl get job nope
 expect "an unknown job does not hide the others" 1 '^hello ' umpctl get job nope hello
