@@ -59,8 +59,9 @@ Time parse_time(std::string_view text) {
   };
   const std::string s(text);
   int year = 0, month = 0, dayn = 0, hour = 0, minute = 0, second = 0, used = 0;
-  if (s.size() < 20 || std::sscanf(s.c_str(), "%4d-%2d-%2d%*1[Tt]%2d:%2d:%2d%n", &year, &month,
-                                   &dayn, &hour, &minute, &second, &used) != 6 ||
+  if (s.size() < 20 ||
+      std::sscanf(s.c_str(), "%4d-%2d-%2d%*1[Tt]%2d:%2d:%2d%n", &year, &month, &dayn, &hour,
+                  &minute, &second, &used) != 6 ||
       used != 19)
     throw bad();
   size_t at = 19;

@@ -7,8 +7,8 @@
 namespace umpteenth::crypto {
 
 std::string random_bytes(size_t n);
-std::string sha256(std::string_view bytes);   // 32 raw bytes
-std::string sha1(std::string_view bytes);     // 20 raw bytes, for git objects
+std::string sha256(std::string_view bytes);  // 32 raw bytes
+std::string sha1(std::string_view bytes);    // 20 raw bytes, for git objects
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
 std::string hkdf_sha256(std::string_view key, std::string_view salt, std::string_view info,
                         size_t n);
@@ -29,7 +29,7 @@ std::string x25519_shared(std::string_view private_key, std::string_view peer_pu
 
 std::string hex(std::string_view bytes);
 std::string base64(std::string_view bytes);
-std::string base64url(std::string_view bytes);  // no padding
+std::string base64url(std::string_view bytes);      // no padding
 std::string from_base64(std::string_view text);     // Error(bad_request)
 std::string from_base64url(std::string_view text);  // Error(bad_request)
 

@@ -35,8 +35,8 @@ std::string read_file(const fs::path& path, size_t max_bytes) {
     if (n == 0) return text;
     text.append(chunk, static_cast<size_t>(n));
     if (text.size() > max_bytes)
-      throw Error(Code::too_large,
-                  "read " + path.string() + ": larger than " + std::to_string(max_bytes) + " bytes");
+      throw Error(Code::too_large, "read " + path.string() + ": larger than " +
+                                       std::to_string(max_bytes) + " bytes");
   }
 }
 
@@ -65,8 +65,7 @@ void write_file_durably(const fs::path& path, std::string_view bytes, int mode) 
       throw errno_error(Code::internal, "chmod");
     write_all(fd.get(), bytes);
     if (::fsync(fd.get()) != 0) throw errno_error(Code::internal, "fsync");
-    if (::rename(temporary.c_str(), path.c_str()) != 0)
-      throw errno_error(Code::internal, "rename");
+    if (::rename(temporary.c_str(), path.c_str()) != 0) throw errno_error(Code::internal, "rename");
     fsync_path(path.has_parent_path() ? path.parent_path() : fs::path("."));
   } catch (Error& e) {
     ::unlink(temporary.c_str());

@@ -24,7 +24,7 @@ class Out {
   Out(const Out&) = delete;
   Out& operator=(const Out&) = delete;
   ~Out() { handle_.reset(raw_); }
-  operator typename H::pointer*() { return &raw_; }  // NOLINT(google-explicit-constructor)
+  operator typename H::pointer *() { return &raw_; }  // NOLINT(google-explicit-constructor)
 
  private:
   H& handle_;

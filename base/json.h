@@ -18,14 +18,14 @@ using Object = std::vector<Member>;  // keeps the order of insertion; keys are u
 
 class Value {
  public:
-  Value();                      // null
-  Value(std::nullptr_t);        // NOLINT(google-explicit-constructor): literals read as JSON
-  Value(bool b);                // NOLINT(google-explicit-constructor)
-  Value(double d);              // NOLINT(google-explicit-constructor)
-  Value(const char* s);         // NOLINT(google-explicit-constructor)
-  Value(std::string s);         // NOLINT(google-explicit-constructor)
-  Value(std::string_view s);    // NOLINT(google-explicit-constructor)
-  Value(Array a);               // NOLINT(google-explicit-constructor)
+  Value();                    // null
+  Value(std::nullptr_t);      // NOLINT(google-explicit-constructor): literals read as JSON
+  Value(bool b);              // NOLINT(google-explicit-constructor)
+  Value(double d);            // NOLINT(google-explicit-constructor)
+  Value(const char* s);       // NOLINT(google-explicit-constructor)
+  Value(std::string s);       // NOLINT(google-explicit-constructor)
+  Value(std::string_view s);  // NOLINT(google-explicit-constructor)
+  Value(Array a);             // NOLINT(google-explicit-constructor)
   template <typename T>
     requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
   Value(T n) : Value(IntTag{}, static_cast<int64_t>(n)) {}  // NOLINT(google-explicit-constructor)

@@ -26,7 +26,7 @@ struct OutboundRequest {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
   Duration connect_timeout{10'000};
-  Duration idle_timeout{120'000};   // no byte for so long
+  Duration idle_timeout{120'000};  // no byte for so long
   Duration total_timeout{600'000};
   size_t max_body = 64U << 20;
   // Where set, successful bodies go here as they arrive instead of into OutboundResponse::body;

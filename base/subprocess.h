@@ -34,7 +34,8 @@ struct CommandResult {
 class Runner {
  public:
   virtual ~Runner() = default;
-  // A program that cannot be started is Error(not_found) or Error(internal); a bad exit is a result.
+  // A program that cannot be started is Error(not_found) or Error(internal); a bad exit is a
+  // result.
   virtual CommandResult run(const Command& command, std::stop_token stop = {}) = 0;
 };
 

@@ -180,8 +180,8 @@ Discovery::Discovery() {
                               std::string(path) + "?hash=" + etag.substr(1, etag.size() - 2)}}));
   }
   add("/openapi/v3", kJson, Value::object({{"paths", std::move(paths)}}).dump());
-  // A document of no bytes is a valid empty protobuf; kubectl wants the 200. It asks for a type with
-  // an @ in it, but does not parse one in the answer.
+  // A document of no bytes is a valid empty protobuf; kubectl wants the 200. It asks for a type
+  // with an @ in it, but does not parse one in the answer.
   add("/openapi/v2", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", "");
 }
 

@@ -11,7 +11,8 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-// RapidJSON allocates its allocator with new, which is in the C++ library that ump is not linked to.
+// RapidJSON allocates its allocator with new, which is in the C++ library that ump is not linked
+// to.
 void* operator new(size_t n) {
   if (void* p = malloc(n)) return p;
   abort();

@@ -20,8 +20,8 @@ struct Limits {
   // Bodies of one peer in memory at once, those still coming among them; beyond: 503, Retry-After.
   size_t bodies_per_peer = 256U << 20;
   size_t handler_threads = 8;
-  // Forward-proxy requests (CONNECT, absolute-form targets) reach admit() with an empty path instead
-  // of a 400.
+  // Forward-proxy requests (CONNECT, absolute-form targets) reach admit() with an empty path
+  // instead of a 400.
   bool proxy_targets = false;
   size_t handler_queue = 512;  // waiting requests beyond answer 503 with Retry-After
 };

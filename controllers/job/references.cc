@@ -39,9 +39,10 @@ apis::Condition model_resolved(const apis::JobSpec& resolved, const Observed& ob
   };
   const apis::ModelRef& model = resolved.model;
   if (model.provider.empty() || model.name.empty()) {
-    return missing("NoModel",
-                   "No model is configured. Set spec.model of the job or spec.defaults.model of its "
-                   "Workspace.");
+    return missing(
+        "NoModel",
+        "No model is configured. Set spec.model of the job or spec.defaults.model of its "
+        "Workspace.");
   }
   auto provider = observed.providers.find(model.provider);
   if (provider == observed.providers.end()) {
