@@ -95,7 +95,7 @@ ln -sf /bin/busybox /usr/local/bin/sh 2>/dev/null
 ump version; echo the script ended
 '
 for job in none-agent none-root; do runs[$job]=$(launch "$job" "$on_ump"); done
-for job in none-agent none-root; do await "${runs[$job]}" 120 && ok "$job: killing all it can ends its command, and the run goes on"; done
+for job in none-agent none-root; do await "${runs[$job]}" 400 && ok "$job: killing all it can ends its command, and the run goes on"; done
 for job in none-agent none-root; do runs[$job]=$(launch "$job" "$stopped"); done
 for job in none-agent none-root; do
   run=${runs[$job]}
@@ -103,12 +103,12 @@ for job in none-agent none-root; do
   root=$(root_of "$run"); sandbox=$(sandbox_of "$run")
   eventually "$job: and has done so" 60 test -s "$root/workspace/there"
   cancel "$run"
-  await "$run" 120; expect "$job: it is cancelled all the same" 0 '^Cancelled' umpctl get "run/$run" -o 'jsonpath={.status.phase}'
+  await "$run" 400; expect "$job: it is cancelled all the same" 0 '^Cancelled' umpctl get "run/$run" -o 'jsonpath={.status.phase}'
   eventually "$job: with its sandbox" 60 gone "$sandbox"
 done
 for job in none-agent none-root; do runs[$job]=$(launch "$job" "$replaced"); done
 for job in none-agent none-root; do
-  run=${runs[$job]}; await "$run" 120
+  run=${runs[$job]}; await "$run" 400
   [ "$job" = none-root ] || says "$job: ump cannot be written over" "$run" '!wrote|replaced|impostor'
   says "$job: nor the first process's program" "$run" '!(wrote|replaced) /proc/1/exe'
 done
@@ -123,7 +123,7 @@ plant() { # NAME SCRIPT: as agent and as root job
   for job in none-links-agent none-links-root; do runs[$job]=$(launch "$job" "$script
 echo the script ended"); done
   for job in none-links-agent none-links-root; do
-    await "${runs[$job]}" 180
+    await "${runs[$job]}" 500
     says "$job: $name: it was planted" "${runs[$job]}" 'the script ended'
     rm -rf "$WORK/kept-$job"; mkdir "$WORK/kept-$job"
     hand_in "${runs[$job]}" "$WORK/kept-$job"
@@ -178,14 +178,14 @@ for job in none-bomb-agent none-bomb-root; do
     skip "$job: the number of processes" "no cgroup of the container is visible here"
   fi
   umpd_lives "$job: under a fork bomb"
-  cancel "$run"; await "$run" 120
+  cancel "$run"; await "$run" 400
   eventually "$job: the bomb ends with its run" 60 gone "$sandbox"
 done
 for job in none-bomb-agent none-bomb-root; do
   runs[$job]=$(launch "$job" 'probe memory 4096; echo it was $?; dd if=/dev/zero of=/dev/shm/fill bs=1M count=300 2>&1 | tail -1; echo the script ended')
 done
 for job in none-bomb-agent none-bomb-root; do
-  run=${runs[$job]}; await "$run" 180
+  run=${runs[$job]}; await "$run" 500
   { output "$run"; umpctl get "run/$run" -o 'jsonpath={.status.phase} {.status.message}'; } >"$WORK/oom" 2>&1
   grep -qE 'it was 137|ran out of memory|run out of memory' "$WORK/oom" && ! grep -q OPEN "$WORK/oom" && ok "$job: a memory bomb ends at its limit, which is said" || bad "$job: a memory bomb ends at its limit, which is said" "$(tail -5 "$WORK/oom")"
 done
@@ -193,7 +193,7 @@ data_before=$(du -sm "$D" | cut -f1)
 for job in none-bomb-agent none-bomb-root none-links-agent none-links-root; do
   runs[$job]=$(launch "$job" 'timeout 4 yes "$(head -c 3000 /dev/zero | tr "\0" y)"; timeout 3 cat /dev/urandom; timeout 2 cat /dev/zero; printf "\033]0;x\007\033[2J"; echo; echo the script ended')
 done
-for job in none-bomb-agent none-bomb-root none-links-agent none-links-root; do await "${runs[$job]}" 240; expect "$job: a command that prints and prints ends" 0 '^Succeeded' umpctl get "run/${runs[$job]}" -o 'jsonpath={.status.phase}'; done
+for job in none-bomb-agent none-bomb-root none-links-agent none-links-root; do await "${runs[$job]}" 500; expect "$job: a command that prints and prints ends" 0 '^Succeeded' umpctl get "run/${runs[$job]}" -o 'jsonpath={.status.phase}'; done
 grown=$(($(du -sm "$D" | cut -f1) - data_before))
 [ $grown -lt 100 ] && ok "printing fills no disk of umpd's ($grown MiB)" || bad "printing fills no disk of umpd's" "$grown MiB"
 
