@@ -87,7 +87,7 @@ expect "fsck is clean" 0 '' umpd fsck --data-dir "$D"
 # The API at a Unix socket, for a proxy in front of it; the workspace's limit wins over the option.
 mkdir -m 0700 "$WORK/unix"
 expect "a Unix socket wants TLS off" 1 'server.tls.mode must be' umpd serve --data-dir "$D" --host "unix://$WORK/unix/api.sock"
-RUNS_MAX_CONCURRENT=1 SERVER_TLS_MODE=off umpd serve --data-dir "$D" --host "unix://$WORK/unix/api.sock" --engine "unix://$ENGINE" </dev/null >>"$WORK/unix.log" 2>&1 &
+RUNS_MAX_CONCURRENT=1 SERVER_TLS_MODE=off "$BIN/umpd" serve --data-dir "$D" --host "unix://$WORK/unix/api.sock" --engine "unix://$ENGINE" </dev/null >>"$WORK/unix.log" 2>&1 &
 umpd_pid=$!
 eventually "the API answers at a Unix socket" 20 curl -sf --unix-socket "$WORK/unix/api.sock" http://umpd/readyz
 expect "and nobody else may open it" 0 '^600$' stat -c %a "$WORK/unix/api.sock"
