@@ -183,7 +183,8 @@ for suite in "${wanted[@]}"; do
   begin=$SECONDS
   "suite_$suite" || { echo "FAILED: $suite could not be built"; failed=$((failed + 1)); }
   took=$((SECONDS - begin))
-  echo "== $suite: $took s (budget ${BUDGET[$suite]} s without building)"
+  over=; [ "$took" -le "${BUDGET[$suite]}" ] || over=", OVER if nothing was built"
+  echo "== $suite: $took s (budget ${BUDGET[$suite]} s without building$over)"
 done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

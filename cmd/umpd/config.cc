@@ -271,6 +271,10 @@ void check(const Config& config) {
   if (!config.sandbox.dns.empty() && !net::parse_address(config.sandbox.dns))
     throw Error(Code::invalid,
                 "sandbox.dns is " + json::quote(config.sandbox.dns) + ", it must be an address");
+  const std::string& endpoint = config.engine.endpoint;
+  if (!endpoint.starts_with("unix:///") && !endpoint.starts_with("tcp://"))
+    throw Error(Code::invalid, "engine.endpoint is " + json::quote(endpoint) +
+                                   ", it must be unix:///PATH or tcp://HOST:PORT");
   const bool files = config.server.tls_mode == "files";
   if (files && (config.server.tls_cert.empty() || config.server.tls_key.empty()))
     throw Error(Code::invalid,

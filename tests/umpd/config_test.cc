@@ -68,6 +68,7 @@ TEST(Config, says_where_the_api_may_listen) {
             std::string::npos);
   EXPECT_NE(with({{"server.host", "0.0.0.0"}, {"server.tls.mode", "off"}}).find("loopback"),
             std::string::npos);
+  EXPECT_NE(with({{"engine.endpoint", "garbage"}}).find("engine.endpoint"), std::string::npos);
   EXPECT_NE(with({{"server.host", "example"}}).find("server.host"), std::string::npos);
   EXPECT_NE(with({{"server.tls.cert", "/c.pem"}}).find("server.tls.mode"), std::string::npos);
 }
