@@ -1,6 +1,7 @@
 #include "engine/egress_networks.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/error.h"
 #include "engine/names.h"
@@ -54,6 +55,13 @@ std::string egress_fault(const Network& n) {
   return "";
 }
 
+bool gives_way(const Network& n, const std::vector<Network>& networks) {
+  return std::ranges::any_of(networks, [&](const Network& other) {
+    return other.name == n.name && other.id != n.id &&
+           std::tie(other.created_at, other.id) < std::tie(n.created_at, n.id);
+  });
+}
+
 std::string bridge_of(const Network& n) {
   const std::string name = text_at(n.options, kBridgeName);
   return name.empty() ? "br-" + n.id.substr(0, 12) : name;
@@ -62,7 +70,12 @@ std::string bridge_of(const Network& n) {
 Network ensure_egress_network(Engine& engine, const std::string& instance, firewall::Reach reach) {
   std::vector<Network> networks = engine.list_networks({});
   const Network* there = find_egress(networks, instance, reach);
-  if (!there) {
+  for (int attempt = 0; attempt < 2 && (!there || gives_way(*there, networks)); ++attempt) {
+    if (there) {
+      const std::string id = there->id;
+      engine.remove_network(id);
+      std::erase_if(networks, [&](const Network& n) { return n.id == id; });
+    }
     try {
       engine.create_network(egress_spec(networks, instance, reach));
     } catch (const Error& e) {  // another run made it in this moment

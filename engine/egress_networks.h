@@ -25,6 +25,10 @@ NetworkSpec egress_spec(const std::vector<Network>& networks, const std::string&
                         firewall::Reach reach);
 // What is wrong with it, or "".
 std::string egress_fault(const Network& network);
+// Two installations may make one of the plain name in the same moment, and the engine starts
+// nothing on a name that is there twice: all but the oldest give way, to the name with their
+// instance.
+bool gives_way(const Network& network, const std::vector<Network>& networks);
 
 // The network's interface on the host.
 std::string bridge_of(const Network& network);

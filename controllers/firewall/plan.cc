@@ -22,6 +22,8 @@ std::vector<Action> network_steps(const Wanted& wanted, const Observed& o) {
   for (const Reach reach : kEgress) {
     const engine::Network* there = engine::find_egress(o.networks, wanted.instance, reach);
     std::string fault = there ? engine::egress_fault(*there) : "";
+    if (there && engine::gives_way(*there, o.networks))
+      fault = "has the name of an older one of another installation";
     if (there && fault.empty() && o.host && !o.host->interfaces.contains(engine::bridge_of(*there)))
       fault = "has lost its bridge " + engine::bridge_of(*there);
     if (there && fault.empty()) continue;

@@ -193,8 +193,17 @@ void Driver::provision(const PreparedImage& image) {
   try {
     sandbox_ = patiently([&] {
       if (live_->stop().stop_requested()) throw Error(Code::unavailable, "the run was stopped");
-      if (std::exchange(again, true)) clear_attempt(*handle_, params);
-      return create_sandbox(*handle_, params);
+      if (std::exchange(again, true)) {
+        clear_attempt(*handle_, params);
+        if (!params.open_network.empty()) params.open_network = open_egress();
+      }
+      try {
+        return create_sandbox(*handle_, params);
+      } catch (const Error& e) {
+        // Two installations made a network of one name just now: one of them gives way.
+        if (e.message().find("is ambiguous (") == std::string::npos) throw;
+        throw Error(Code::unavailable, e.message());
+      }
     });
   } catch (Error& e) {
     throw e.in("Failed to create the sandbox");
