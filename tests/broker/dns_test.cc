@@ -307,7 +307,7 @@ TEST_F(DnsForwarder, a_silent_upstream_is_followed_by_the_next_and_then_by_a_fai
 }
 
 TEST_F(DnsForwarder, an_answer_that_was_not_asked_for_is_not_taken) {
-  FakeResolver liar([this](const std::string& question, bool) {
+  FakeResolver liar([](const std::string& question, bool) {
     std::string other = says(question, {a("198.51.100.7")});
     other[0] = static_cast<char>(other[0] ^ 1);
     return other;

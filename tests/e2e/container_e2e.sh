@@ -28,7 +28,7 @@ done
 cp -r /usr/share/zoneinfo "$root/usr/share"
 cp -r examples "$root"
 printf 'FROM %s\nCOPY root /\nENTRYPOINT ["umpd"]\n' "$IMAGE" >"$WORK/Dockerfile"
-tar -C "$WORK" -c Dockerfile root | engine_api POST "/build?t=$TAG" -H 'Content-Type: application/x-tar' --data-binary @- >"$WORK/build"
+tar -C "$WORK" -c Dockerfile root | engine_api POST "/build?t=$TAG" --max-time 300 -H 'Content-Type: application/x-tar' --data-binary @- >"$WORK/build"
 grep -q 'Successfully tagged' "$WORK/build" || { bad "an image with umpd" "$(tail -5 "$WORK/build")"; exit 1; }
 
 engine run -d --name "$NAME" -v "$ENGINE:/run/engine.sock" --tmpfs /data:mode=0700 -e SANDBOX_IMAGE="$IMAGE" \
