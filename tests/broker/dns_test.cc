@@ -3,6 +3,7 @@
 
 #include <sys/un.h>
 
+#include <mutex>
 #include <random>
 
 #include "broker/dns/forwarder.h"
@@ -177,7 +178,7 @@ class DnsForwarder : public BrokerTest {
       return t;
     };
     options.timing = {std::chrono::milliseconds(300), std::chrono::milliseconds(1500)};
-    records = {a("203.0.113.10")};
+    answer_with({a("203.0.113.10")});
   }
   ~DnsForwarder() override { forwarder.reset(); }
 
@@ -255,9 +256,18 @@ class DnsForwarder : public BrokerTest {
     return lines;
   }
 
+  // What the resolver answers from now on; a thread of its own reads it.
+  void answer_with(std::vector<std::string> wanted) {
+    std::lock_guard lock(records_mutex);
+    records = std::move(wanted);
+  }
+
+  std::mutex records_mutex;
   std::vector<std::string> records;
-  FakeResolver resolver{
-      [this](const std::string& question, bool) { return says(question, records); }};
+  FakeResolver resolver{[this](const std::string& question, bool) {
+    std::lock_guard lock(records_mutex);
+    return says(question, records);
+  }};
   TempDir folder;
   std::string path;
   ForwarderOptions options;
@@ -283,7 +293,7 @@ TEST_F(DnsForwarder, answers_runs_with_internet_access_and_nobody_else) {
 TEST_F(DnsForwarder, refused_addresses_stay_away_and_are_on_the_timeline) {
   const auto strict = add("10.201.0.2");
   const auto lax = add("10.201.0.10", apis::NetworkMode::internet, true);
-  records = {a("203.0.113.10"), a("10.20.0.5")};
+  answer_with({a("203.0.113.10"), a("10.20.0.5")});
   open();
   EXPECT_EQ(answer("10.201.0.2", "mixed.example.com"), "5");
   EXPECT_EQ(answer("10.201.0.10", "mixed.example.com"), "0 203.0.113.10 10.20.0.5");
