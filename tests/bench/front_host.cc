@@ -41,14 +41,16 @@ int serve(int port, int runs) {
     tokens += registry.add(std::make_shared<runs::LiveRun>(a_run(endpoint), *store, system_clock()),
                            endpoint) +
               "\n";
+  }
+  std::cout << tokens << std::flush;  // before the port answers: who waits for it has them
+  for (int i = 1; i <= runs; ++i) {
     http::ListenOn where;
-    where.host = endpoint;
+    where.host = "127.0.0." + std::to_string(i);
     where.port = port;
     front.listen(where);
   }
   api.start();
   front.start();
-  std::cout << tokens << std::flush;
   char byte = 0;
   while (::read(STDIN_FILENO, &byte, 1) > 0) {
   }
