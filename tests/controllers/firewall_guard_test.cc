@@ -15,18 +15,6 @@ constexpr char kInstance[] = "instance";
 
 class FirewallGuard : public ::testing::Test {
  protected:
-  // The host outlives its accesses, as hosts do.
-  struct Borrowed : engine::firewall::HostFirewall {
-    explicit Borrowed(support::FakeHost& h) : host(h) {}
-    engine::firewall::Host read() override { return host.read(); }
-    void restore(const std::string& b, const engine::firewall::Restore& r) override {
-      host.restore(b, r);
-    }
-    void isolate(const std::vector<std::string>& b) override { host.isolate(b); }
-    void remove_link(const std::string& i) override { host.remove_link(i); }
-    support::FakeHost& host;
-  };
-
   FirewallGuard() {
     engine->add_image("busybox");
     GuardOptions options;
@@ -34,7 +22,7 @@ class FirewallGuard : public ::testing::Test {
     options.engine = engine;
     options.open_host = [this](const std::function<void()>&) {
       Access access;
-      access.host = std::make_unique<Borrowed>(host);
+      access.host = std::make_unique<support::BorrowedHost>(host);
       return access;
     };
     guard = std::make_unique<Guard>(std::move(options), clock);

@@ -10,17 +10,6 @@ namespace {
 
 using apis::Phase;
 
-struct Borrowed : engine::firewall::HostFirewall {
-  explicit Borrowed(support::FakeHost& h) : host(h) {}
-  engine::firewall::Host read() override { return host.read(); }
-  void restore(const std::string& b, const engine::firewall::Restore& r) override {
-    host.restore(b, r);
-  }
-  void isolate(const std::vector<std::string>& b) override { host.isolate(b); }
-  void remove_link(const std::string& i) override { host.remove_link(i); }
-  support::FakeHost& host;
-};
-
 struct FirewallRun : ::testing::Test {
   FirewallRun() {
     firewall::GuardOptions options;
@@ -28,7 +17,7 @@ struct FirewallRun : ::testing::Test {
     options.engine = ground->engine;
     options.open_host = [this](const std::function<void()>&) {
       firewall::Access access;
-      access.host = std::make_unique<Borrowed>(host);
+      access.host = std::make_unique<support::BorrowedHost>(host);
       return access;
     };
     ground->guard = std::make_shared<firewall::Guard>(std::move(options), ground->clock);

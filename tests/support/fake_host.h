@@ -13,7 +13,9 @@
 
 namespace umpteenth::support {
 
-// As dockerd leaves the filter table behind.
+// As dockerd 20.10 leaves the filter table behind with two networks of icc=false: iptables-save's
+// text, and parsed.
+extern const char kDockerTables[];
 engine::firewall::Dump docker_tables();
 
 // What the kernel holds after the restore. Fails the test where iptables-restore would refuse.
@@ -47,6 +49,21 @@ class FakeHost : public engine::firewall::HostFirewall {
   std::set<std::string> lost_, isolated_, links_{"lo", "docker0"};
   std::string failure_;
   int restores_ = 0;
+};
+
+// One way to a host that outlives it, as hosts do.
+class BorrowedHost : public engine::firewall::HostFirewall {
+ public:
+  explicit BorrowedHost(FakeHost& host) : host_(host) {}
+  engine::firewall::Host read() override { return host_.read(); }
+  void restore(const std::string& backend, const engine::firewall::Restore& rules) override {
+    host_.restore(backend, rules);
+  }
+  void isolate(const std::vector<std::string>& bridges) override { host_.isolate(bridges); }
+  void remove_link(const std::string& interface) override { host_.remove_link(interface); }
+
+ private:
+  FakeHost& host_;
 };
 
 }  // namespace umpteenth::support
